@@ -128,6 +128,20 @@ def test_code_of_others_has_the_memory_of_numba(tmp_path: Path) -> None:
     assert run("import beside", tmp_path / "cache", tmp_path) == [9.0, 0.0]
 
 
+@kernel
+def halve(number):  # type: ignore[no-untyped-def]
+    if number < 0:
+        raise ValueError("negative")
+    return 0.5 * number
+
+
+def test_an_error_of_compiled_code_is_raised_with_its_place() -> None:
+    assert halve(3.0) == 1.5
+    with pytest.raises(ValueError, match="negative") as found:
+        halve(-1.0)
+    assert found.value.__notes__ == [f"in halve, {__file__}:{halve.function.__code__.co_firstlineno + 3}"]
+
+
 def test_kernels_are_plain_where_numba_is_off(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(jit, "PLAIN", True)
     kept = kernel(lambda number: str(number))  # not to be compiled

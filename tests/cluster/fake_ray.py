@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from contextlib import ExitStack
 from types import SimpleNamespace
 from typing import Any
 
@@ -139,8 +140,7 @@ class FakeConnection(Connection):
     """A connection to a `FakeRay`; that to its node ends with the server of `path`, if there is one."""
 
     def __init__(self, ray: Any, path: str = "") -> None:
-        self.ray, self._folder, self._was_connected = ray, None, True
-        self._unreturned, self._entered = [], False
+        self.ray, self._unreturned, self._ends = ray, [], ExitStack()
         self.watch(path)
 
 

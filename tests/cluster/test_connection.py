@@ -89,7 +89,7 @@ def test_one_thread_at_a_time_uses_ray(monkeypatch: pytest.MonkeyPatch) -> None:
             other.submit(Connection, None, 1).result()
         Connection(None, 1).close()  # the same thread may
         first.close()
-        other.submit(Connection, None, 1).result().close()
+        other.submit(lambda: Connection(None, 1).close()).result()
 
 
 def test_another_cluster_than_that_of_the_session_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

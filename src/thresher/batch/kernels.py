@@ -22,7 +22,6 @@ import math
 import numpy as np
 
 from thresher.engine.compile.jit import kernel, scalar
-from thresher.engine.verbs import value_slope
 
 LEAP = 10.0
 """Maximum change of an exponent by a step: without a penalty, the minimum may be at infinity."""
@@ -108,23 +107,19 @@ def widest(chosen, starts, rows, values, sums, widths):
 
 
 @kernel
-def add_up(chosen, starts, rows, values, slopes, up, down):
-    """Set `up` and `down` (k,) to the masses of the chosen columns."""
-    for k in range(chosen.size):
-        rise, fall = 0.0, 0.0
-        for p in range(np.uint64(starts[chosen[k]]), np.uint64(starts[chosen[k] + 1])):
+def measure(chosen, starts, rows, values, slopes, penalties, penalised, w, up, down, gap):
+    """Set the masses `up` and `down` of the chosen columns, and their violations `gap`.
+
+    Only columns below `penalised` are penalised.
+    """
+    for j in chosen:
+        rise, fall, held = 0.0, 0.0, 1.0 if j < penalised else 0.0
+        for p in range(np.uint64(starts[j]), np.uint64(starts[j + 1])):
             share = -float(values[p]) * slopes[rows[p]]
             rise += max(share, 0.0)
             fall += max(-share, 0.0)
-        up[k], down[k] = rise, fall
-
-
-@kernel
-def violations(chosen, penalties, penalised, w, up, down, gap):
-    """Set the violation `gap` of the chosen columns, of which only j < `penalised` are penalised."""
-    for j in chosen:
-        held = 1.0 if j < penalised else 0.0
-        gap[j] = violation(up[j] - down[j], w[j], held * penalties[0], held * penalties[1])
+        up[j], down[j] = rise, fall
+        gap[j] = violation(rise - fall, w[j], held * penalties[0], held * penalties[1])
 
 
 @kernel
@@ -139,15 +134,4 @@ def steps_at_once(chosen, widths, ease, penalties, penalised, w, up, down, steps
         steps[k] = d
         if d != 0.0:
             total += (up[j] * math.expm1(-a * d) + down[j] * math.expm1(a * d)) / a  # B(d)
-    return total
-
-
-@kernel
-def weigh(loss, labels, importance, z, slopes):
-    """Compute the slope of the loss of each row, times its importance; returns the sum of losses."""
-    total = 0.0
-    for i in range(z.size):
-        value, slope = value_slope(loss, z[i], labels[i])
-        slopes[i] = importance[i] * slope
-        total += importance[i] * value
     return total

@@ -9,6 +9,7 @@ import numpy as np
 from thresher.batch import descent, kernels
 from thresher.batch.columns import FeatureColumns
 from thresher.batch.rounds import I64, NOISE, BoostPlan, Rounds
+from thresher.engine.kernels import derive
 
 ADVANCE, RETREAT = 0.9, 1.5
 """Factors for the widths after a step within its bound, and after one beyond it."""
@@ -30,8 +31,8 @@ class Parallel(Rounds):
 
     def __init__(self, columns: FeatureColumns, loss: Any, plan: BoostPlan) -> None:
         super().__init__(columns, loss, plan)
-        self.penalties = (float(plan.l1), float(plan.l2))
         self.up, self.down = np.zeros(len(self.w)), np.zeros(len(self.w))
+        self._held = (float(plan.l1), float(plan.l2)), self.features, self.w, self.up, self.down
         self.ease, self.chosen, self._widths = 1.0, self.all, np.zeros(0)
         self.z, self._slopes = np.zeros(self.examples), np.zeros(self.examples)
         self._weigh()
@@ -52,7 +53,7 @@ class Parallel(Rounds):
 
     def objective(self) -> float:
         """The loss plus the penalties."""
-        (l1, l2), w = self.penalties, self.w[: self.features]
+        (l1, l2), w = self._held[0], self.w[: self.features]
         return self._loss + l1 * float(np.abs(w).sum()) + 0.5 * l2 * float(np.square(w).sum())
 
     def improve(self) -> int:
@@ -66,10 +67,8 @@ class Parallel(Rounds):
 
     def measure(self, chosen: I64) -> None:
         """Compute the masses and violations of the chosen columns."""
-        c, up, down = self.columns, np.zeros(len(chosen)), np.zeros(len(chosen))
-        kernels.add_up(chosen, c.starts, c.rows, c.values, self._slopes, up, down)
-        self.up[chosen], self.down[chosen] = up, down
-        kernels.violations(chosen, self.penalties, self.features, self.w, self.up, self.down, self.gap)
+        c = self.columns
+        kernels.measure(chosen, c.starts, c.rows, c.values, self._slopes, *self._held, self.gap)
 
     def choose(self, chosen: I64) -> None:
         """Set the columns to move, ascending; compute widths from the sum of |x| over them in each row."""
@@ -81,9 +80,9 @@ class Parallel(Rounds):
         self.measure(self.chosen)
         violation = float(self.gap[self.chosen].max(initial=0.0))
         before, margins, c = self._loss, self.z.copy(), self.columns
-        held, steps = (self.penalties, self.features, self.w, self.up, self.down), np.zeros(len(self.chosen))
+        steps = np.zeros(len(self.chosen))
         while True:
-            bound = kernels.steps_at_once(self.chosen, self._widths, self.ease, *held, steps)
+            bound = kernels.steps_at_once(self.chosen, self._widths, self.ease, *self._held, steps)
             descent.shift_rows(self.chosen, steps, c.starts, c.rows, c.values, self.z)
             self._weigh()
             if self._loss <= before + bound or self.ease == 1.0:  # at the proved width it holds
@@ -95,5 +94,5 @@ class Parallel(Rounds):
 
     def _weigh(self) -> None:
         """Compute the loss, and the slopes of all rows, at their margins."""
-        c, compiled = self.columns, kernels.weigh.for_parts(self.loss)
-        self._loss = float(compiled(self.loss, c.labels, c.weights, self.z, self._slopes))
+        rows = self.columns.labels, self.columns.weights, self.z, self._slopes, None
+        self._loss = float(derive.for_parts(self.loss)(self.loss, 0, self.examples, *rows))

@@ -14,7 +14,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +38,8 @@ _ATTEMPTS, _PAUSE = 100, 0.1
 _SHORT = "/tmp"
 LONGEST_SOCKET = 103
 """Bytes in the path of a socket: 107 on Linux, 103 on macOS."""
+_ONE_THREAD = threading.RLock()
+"""Held by each connection: one thread of this process uses Ray for thresher"""
 
 
 class NoRayError(OneLineError):
@@ -54,45 +56,37 @@ class Connection:
 
     def __init__(self, address: str | None, readers: int | None) -> None:
         """Connect to `address`; None: start a Ray for `readers` readers on this machine."""
-        self._folder: str | None = None
         self._unreturned: list[list[object]] = []
         """what was borrowed when the connection was lost"""
         if address is not None and "ray" not in sys.modules:
             check_answers(address)  # sooner than to import Ray
         self.ray: Any = import_ray()
-        with _Using.lock:
-            # who ends first would end Ray for both
-            if _Using.connections and _Using.thread != threading.get_ident():
-                raise NoRayError(
-                    "another thread of this process reads with workers= or ray=; wait for its end"
-                )
-            _Using.thread = threading.get_ident()
-            _Using.connections += 1
-        self._entered = True
-        self._was_connected = self.ray.is_initialized()
-        self._socket: socket.socket | None = None
-        try:
-            if not self._was_connected:
+        if not _ONE_THREAD.acquire(blocking=False):  # who ends first would end Ray for both
+            raise NoRayError("another thread of this process reads with workers= or ray=; wait for its end")
+        with ExitStack() as ends:
+            ends.callback(_ONE_THREAD.release)
+            connected = self.ray.is_initialized()
+            if not connected:
                 with _own_handlers():
-                    self._connect(address, readers)
+                    self._connect(address, readers, ends)
             here = self.ray.get_runtime_context()
             port = (address or "").rpartition(":")[2]
-            if self._was_connected and port.isdecimal() and port != here.gcs_address.rpartition(":")[2]:
+            if connected and port.isdecimal() and port != here.gcs_address.rpartition(":")[2]:
                 to = f"the Ray cluster at {here.gcs_address}, not to {address}"
                 raise NoRayError(f"this process is connected to {to}")
             own = here.get_node_id()
             paths = (str(node["RayletSocketName"]) for node in self.ray.nodes() if node["NodeID"] == own)
             self.watch(next(paths, ""))
-        except BaseException:
-            self.close()
-            raise
+            self._ends = ends.pop_all()
 
-    def _connect(self, address: str | None, readers: int | None) -> None:
+    def _connect(self, address: str | None, readers: int | None, ends: ExitStack) -> None:
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
         quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
         _silence(True)
+        ends.callback(_silence, False)
         if address is not None:
             check_answers(address)
+            ends.callback(self.ray.shutdown)
             try:
                 self.ray.init(address=address, **quiet)
             except (ConnectionError, ValueError, RuntimeError, self.ray.exceptions.RayError) as error:
@@ -111,13 +105,15 @@ class Connection:
                     except ProcessLookupError:
                         shutil.rmtree(path, ignore_errors=True)
         try:
-            self._folder = tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-", dir=_place())
+            folder = tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-", dir=_place())
+            ends.callback(_remove, folder)
+            ends.callback(self.ray.shutdown)
             self.ray.init(
                 address="local",  # whatever RAY_ADDRESS says
                 num_cpus=readers or 1,
                 include_dashboard=False,
                 object_store_memory=_STORE + _PER_READER * (readers or 1),
-                _temp_dir=self._folder,
+                _temp_dir=folder,
                 **quiet,
             )
         except Exception as error:  # Ray itself raises no narrower one
@@ -189,20 +185,16 @@ class Connection:
 
     def close(self) -> None:
         """Disconnect; stop the Ray that was started here, and remove its files."""
-        if self._socket is not None:
-            self._socket.close()
-        if not self._was_connected:
-            self.ray.shutdown()
-            _silence(False)
-        with _Using.lock:
-            _Using.connections -= self._entered
-        self._entered = False
-        if self._folder is not None:
-            for _ in range(_ATTEMPTS):  # some of its processes may still be ending and writing
-                shutil.rmtree(self._folder, ignore_errors=True)
-                if not os.path.exists(self._folder):
-                    break
-                time.sleep(_PAUSE)
+        self._socket.close()
+        self._ends.close()
+
+
+def _remove(folder: str) -> None:
+    for _ in range(_ATTEMPTS):  # some of Ray's processes may still be ending and writing
+        shutil.rmtree(folder, ignore_errors=True)
+        if not os.path.exists(folder):
+            break
+        time.sleep(_PAUSE)
 
 
 def _in_one_line(error: Exception) -> str:
@@ -234,13 +226,6 @@ def _place() -> str:
     session = f"session_2000-01-01_00-00-00_000000_{pid}/sockets/plasma_store"
     path = f"{folder}/{_PREFIX}{pid}-abcdefgh/{session}"
     return _SHORT if len(os.fsencode(path)) > LONGEST_SOCKET and os.path.isdir(_SHORT) else folder
-
-
-class _Using:
-    """The thread of this process that uses Ray for thresher, and how many connections it has."""
-
-    lock = threading.Lock()
-    thread = connections = 0
 
 
 def _silence(silent: bool) -> None:

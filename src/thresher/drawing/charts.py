@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import chain, pairwise
+from itertools import chain, groupby, pairwise
 from typing import Any, Literal, NamedTuple
 
 from thresher.drawing import svg
@@ -72,6 +72,8 @@ class Dot(NamedTuple):
 
     number: int
     """its index among the points of its series"""
+    run: int
+    """the same for points without a gap between them"""
     x: float
     y: float
     low: float | None = None
@@ -80,12 +82,13 @@ class Dot(NamedTuple):
 
 def place_dots(series: Series, x: Scale, y: Scale) -> list[Dot]:
     """The points that can be drawn."""
-    found = []
+    found, run = [], 0
     for k, (a, b) in enumerate(zip(series.x, series.y, strict=True)):
         across, up = x.place(a), y.place(b)
         if across is not None and up is not None:
             low, high = (None if ends is None else y.place(ends[k]) for ends in (series.low, series.high))
-            found.append(Dot(k, across, up, low, high))
+            found.append(Dot(k, run, across, up, low, high))
+        run += not (drawable(a) and drawable(b))
     return found
 
 
@@ -105,20 +108,6 @@ def thin_dots(dots: list[Dot]) -> list[Dot]:
         by_height = sorted(cell, key=lambda dot: dot.y)
         kept |= {cell[0], by_height[0], by_height[-1], cell[-1]}
     return sorted(kept)
-
-
-def runs(dots: list[Dot], series: Series) -> list[list[Dot]]:
-    """Points in groups without gaps."""
-    found: list[list[Dot]] = []
-    for dot in dots:
-        before = found[-1][-1].number if found else dot.number
-        gap = any(
-            not (drawable(series.x[k]) and drawable(series.y[k])) for k in range(before + 1, dot.number)
-        )
-        if not found or gap:
-            found.append([])
-        found[-1].append(dot)
-    return found
 
 
 class Look(NamedTuple):
@@ -149,7 +138,7 @@ def draw_series(series: Series, look: Look, x: Scale, y: Scale) -> list[str]:
     if not dots:
         return []
     line = series.kind != "dots"
-    groups = runs(dots, series) if line else []
+    groups = [[*group] for _, group in groupby(dots, lambda dot: dot.run)] if line else []
     found = []
     for group in groups:
         ends = [(dot.x, dot.low, dot.high) for dot in group if dot.low is not None and dot.high is not None]
@@ -179,8 +168,8 @@ def draw_series(series: Series, look: Look, x: Scale, y: Scale) -> list[str]:
 
 def marker(look: Look, x: float, y: float, title: str = "") -> str:
     """A point with its tooltip."""
-    inner = svg.tag("title", svg.text_of(title)) if title else ""
-    return svg.tag("circle", inner, class_=f"mark {look.colour}", cx=x, cy=y, r=look.size)
+    inner = [svg.tag("title", svg.text_of(title))] if title else []
+    return svg.tag("circle", *inner, class_=f"mark {look.colour}", cx=x, cy=y, r=look.size)
 
 
 _KEY, _GAP, _LEGEND_LINE, _WIDEST = 26.0, 18.0, 20.0, 260.0

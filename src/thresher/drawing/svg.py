@@ -61,18 +61,18 @@ def number(value: float) -> str:
     return "0" if text == "-0" else text
 
 
-def tag(name: str, *children: str, **attributes: str | float | None) -> str:
-    """An element with children, which are elements or the result of `text_of`.
+def tag(name: str, /, *children: str, **attributes: str | float | None) -> str:
+    """An element of SVG or HTML with children, which are elements or the result of `text_of`.
 
-    Attributes that are None are left out. ``class_`` becomes ``class``, ``text_anchor`` ``text-anchor``.
+    Without any it has no end tag. Attributes that are None are left out. ``class_`` becomes ``class``,
+    ``text_anchor`` ``text-anchor``.
     """
     written = "".join(
         f' {key.rstrip("_").replace("_", "-")}="{escape(value) if isinstance(value, str) else number(value)}"'
         for key, value in attributes.items()
         if value is not None
     )
-    inner = "".join(children)
-    return f"<{name}{written}>{inner}</{name}>" if inner else f"<{name}{written}/>"
+    return f"<{name}{written}>{''.join(children)}</{name}>" if children else f"<{name}{written}/>"
 
 
 def path(kind: str, *steps: str | float) -> str:

@@ -228,13 +228,14 @@ def score(loss, margins, labels, weights, out):
 
 @kernel
 def derive(loss, lo, hi, labels, importance, z, slopes, curvatures):
-    """Set g and h of rows lo..hi-1, whose margins are `z`; returns the sum of their losses."""
+    """Set g, and h unless it is None, of rows lo..hi-1, whose margins are `z`; the sum of their losses."""
     total = 0.0
     for i in range(lo, hi):
         value, slope = value_slope(loss, z[i], labels[i])
         total += importance[i] * value
         slopes[i] = importance[i] * slope
-        curvatures[i] = importance[i] * curvature(loss, z[i], labels[i])
+        if curvatures is not None:  # resolved at compile time
+            curvatures[i] = importance[i] * curvature(loss, z[i], labels[i])
     return total
 
 

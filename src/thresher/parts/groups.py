@@ -111,7 +111,7 @@ class L2(NamedTuple):
 
 
 @part("group")
-class Linf(NamedTuple):
+class Linf(L2):
     """v minus its projection onto the l1 ball of radius `owed`: caps |v| so that the excess sums to `owed`.
 
     Reference: Duchi and Singer (JMLR 2009), section 5.4.
@@ -121,9 +121,6 @@ class Linf(NamedTuple):
     >>> out
     array([ 2., -2.,  1.])
     """
-
-    unused: float = 0.0
-    alone, grouped = L2.alone, L2.grouped
 
     def dual(self, v):
         return np.abs(v).sum()

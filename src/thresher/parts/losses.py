@@ -23,7 +23,7 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
-from thresher.engine.compile.jit import helper
+from thresher.engine.compile.jit import helper, scalar
 from thresher.engine.verbs import link, value_slope
 from thresher.parts.registry import part
 
@@ -133,15 +133,12 @@ class Perceptron(NamedTuple):
 
 
 @part("loss")
-class SquaredHinge(NamedTuple):
+class SquaredHinge(Hinge):
     """max(0, threshold - y p)^2, y = +1 or -1.
 
     >>> SquaredHinge().value_slope(0.5, 1.0)
     (0.25, -1.0)
     """
-
-    threshold: float = 1.0
-    DOMAIN = "binary"
 
     def value_slope(self, margin, y):
         sign = 1.0 if y > 0 else -1.0
@@ -206,6 +203,14 @@ class Squared(NamedTuple):
         return 2.0 * self.scale
 
 
+@scalar
+def tilted(error, below, above):
+    """Loss and slope of an error that costs `below` a unit if it is negative, else `above`; slope 0 at 0."""
+    if error < 0:
+        return -below * error, -below
+    return above * error, above if error > 0 else 0.0
+
+
 @part("loss")
 class Absolute(NamedTuple):
     """scale |p - y|, minimised by the median.
@@ -220,13 +225,7 @@ class Absolute(NamedTuple):
     LEVEL = 0.5
 
     def value_slope(self, margin, y):
-        """Loss and slope; slope 0 at the kink."""
-        error = margin - y
-        if error > 0:
-            return self.scale * error, self.scale
-        if error < 0:
-            return -self.scale * error, -self.scale
-        return 0.0, 0.0
+        return tilted(margin - y, self.scale, self.scale)
 
 
 @part("loss")
@@ -247,13 +246,7 @@ class Quantile(NamedTuple):
         return self.tau
 
     def value_slope(self, margin, y):
-        """Loss and slope; slope 0 at the kink."""
-        error = margin - y
-        if error < 0:
-            return -self.tau * error, -self.tau
-        if error > 0:
-            return (1.0 - self.tau) * error, 1.0 - self.tau
-        return 0.0, 0.0
+        return tilted(margin - y, self.tau, 1.0 - self.tau)
 
 
 @part("loss")
@@ -330,7 +323,7 @@ class Poisson(NamedTuple):
 
 
 @part("loss")
-class Gamma(NamedTuple):
+class Gamma(Poisson):
     """Half the deviance: y / mean - 1 - log(y / mean), mean = exp(p + offset), for amounts y > 0.
 
     The deviation of a gamma distribution is in proportion to its mean, so that an amount that is twice as
@@ -340,9 +333,7 @@ class Gamma(NamedTuple):
     (0.3068528194400547, -1.0)
     """
 
-    offset: float = 0.0
     DOMAIN = "positive"
-    LIMITS, link = Poisson.LIMITS, Poisson.link
     SCALES = True
 
     def value_slope(self, margin, y):

@@ -43,15 +43,12 @@ class InverseSqrt(NamedTuple):
 
 
 @part("rate")
-class Inverse(NamedTuple):
+class Inverse(InverseSqrt):
     """eta_t = eta0 / t: for strongly convex objectives.
 
     >>> Inverse(0.5).at(100)
     0.005
     """
-
-    eta0: float = 0.5
-    LIMITS, TUNED = Constant.LIMITS, Constant.TUNED
 
     def at(self, t):
         return self.eta0 / t

@@ -120,18 +120,18 @@ def _check_values_at_birth(kind: str, cls: Any) -> None:
         for place, field in enumerate(cls._fields):
             values[place] = value = make(field, values[place]) if field in IN_SPECS else values[place]
             if isinstance(cls._field_defaults.get(field), float) and not isinstance(value, float):
-                raise SpecError(f"{part_name(cls)}: {field} must be a number, not {value!r}")
+                raise SpecError(f"{part_name(klass)}: {field} must be a number, not {value!r}")
             if isinstance(value, float):
                 limit = cls.LIMITS.get(field, LEAST)
                 bounded = "inf" not in limit and not math.isinf(cls._field_defaults.get(field, 0.0) or 0.0)
                 if math.isnan(value) or (bounded and math.isinf(value)) or not LIMITS[limit](value):
                     finite = "finite and " if math.isinf(value) else ""
-                    raise SpecError(f"{part_name(cls)}: {field} must be {finite}{limit}, not {value:g}")
+                    raise SpecError(f"{part_name(klass)}: {field} must be {finite}{limit}, not {value:g}")
         made: Any = tuple.__new__(klass, values)
         if kind == "loss":
             _check_link(made)
         if kind == "rate":
-            _value_at(f"{part_name(cls)}: at", "step", 1.0, made.at)
+            _value_at(f"{part_name(klass)}: at", "step", 1.0, made.at)
         return made
 
     cls._field_defaults.update({field: _as_float(value) for field, value in cls._field_defaults.items()})
@@ -436,7 +436,7 @@ def _complete(begin: str, kind: str, cls: Any) -> None:
             setattr(cls, name, verb.default)
         elif list(inspect.signature(method).parameters)[1:] != verb.parameters[1:]:
             raise TypeError(f"{begin}: {name} takes ({takes}), by these names")
-    if kind == "rule" and "SLOTS" not in vars(cls):
+    if kind == "rule" and not hasattr(cls, "SLOTS"):
         raise TypeError(f"{begin} must say SLOTS = ('name', ...): the columns of its state")
     for name, value in ATTRIBUTES[kind].items():
         if not hasattr(cls, name):

@@ -10,7 +10,7 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
-from thresher.drawing.svg import DARK, LIGHT, STYLESHEET, clean, escape
+from thresher.drawing.svg import DARK, LIGHT, STYLESHEET, clean, escape, tag
 from thresher.learning.evaluation.slices import SMALL, figure_names, interval_of
 from thresher.learning.inspection.formatting import format_figure
 
@@ -48,14 +48,7 @@ def el(name: str, /, *children: str, **attributes: str | int | None) -> Markup:
     >>> el("td", "<b>", class_="n")
     '<td class="n">&lt;b&gt;</td>'
     """
-    written = "".join(
-        f' {key.rstrip("_").replace("_", "-")}="{text(str(value))}"'
-        for key, value in attributes.items()
-        if value is not None
-    )
-    if name == "br":  # the only one without an end
-        return Markup(f"<{name}{written}>")
-    return Markup(f"<{name}{written}>{join(children)}</{name}>")
+    return Markup(tag(name, join(children), **attributes))
 
 
 def join(children: Sequence[str]) -> Markup:
@@ -118,7 +111,7 @@ def slice_tables(slices: dict[str, list[dict[str, Any]]]) -> list[Markup]:
             for name in names[1:]:
                 interval, value = interval_of(row, name), row[name]
                 if interval:
-                    value = join([f"{value:.3g}", el("br"), el("small", interval)])
+                    value = join([f"{value:.3g}", Markup("<br>"), el("small", interval)])
                 cells[-1].append(value)
         caption = f"Figures by the value of {column}, the heaviest first"
         found += [el("h3", f"By {column}"), table(caption, titles, cells, " ".join(notes))]

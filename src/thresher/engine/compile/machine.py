@@ -110,4 +110,4 @@ class Code:
         except RuntimeError as error:
             if isinstance(error, RecursionError):
                 raise
-            raise import_module("thresher.engine.compile.translate").raised(error) from None
+            raise import_module("thresher.engine.compile.translate").raised_exception(error) from None

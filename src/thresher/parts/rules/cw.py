@@ -97,7 +97,7 @@ class Scw(NamedTuple):
 
 
 @part("rule")
-class ScwIi(NamedTuple):
+class ScwIi(Scw):
     """The step of `cw`, up to y <w', x> = phi sqrt(x'V'x) - alpha / (2C) (SCW-II).
 
     (w', V') minimises KL(N(w', V'), N(w, V)) + C max(0, phi sqrt(x'V'x) - y <w', x>)^2; an importance
@@ -111,13 +111,6 @@ class ScwIi(NamedTuple):
     >>> ScwIi(C=0.5, eta=0.9).clock0().round(3)  # k, alpha, phi
     array([0.   , 0.   , 1.282])
     """
-
-    C: float = 1.0
-    eta: float = 0.9
-    SLOTS, CLOCK, DRIFTS = Cw.SLOTS, Cw.CLOCK, Cw.DRIFTS
-    LIMITS = {"C": "> 0", "eta": "in (0.5, 1)"}
-    clock0, weight, size_before_margin = Cw.clock0, Cw.weight, Cw.size_before_margin
-    place, slope_after_margin, step, idle = Cw.place, Cw.slope_after_margin, Cw.step, Cw.idle
 
     def note_after_margin(self, margin, importance, value, slope, size, clock):
         """Alpha and k."""

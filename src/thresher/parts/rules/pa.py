@@ -81,7 +81,7 @@ class PaI(NamedTuple):
 
 
 @part("rule")
-class PaIi(NamedTuple):
+class PaIi(PaI):
     """w' = w - f / (|g| |x|^2 + 1 / (2C)) sign(g) x, f the loss and g its slope, times the importance.
 
     w' minimises |w' - w|^2 / 2 + (C / |g|) max(0, f + g <w' - w, x>)^2. With the hinge loss
@@ -96,12 +96,6 @@ class PaIi(NamedTuple):
     >>> PaIi(C=0.5).slope_after_margin(0.5, 0.5, -1.0, 1.0, None)
     -0.25
     """
-
-    C: float = 0.3
-    SLOTS, DRIFTS = Pa.SLOTS, Pa.DRIFTS
-    LIMITS = {"C": "> 0"}
-    weight, size_before_margin, step = Pa.weight, Pa.size_before_margin, Pa.step
-    place, idle = Pa.place, Pa.idle
 
     def slope_after_margin(self, margin, value, slope, size, clock):
         """The sign of the slope times the step length."""
