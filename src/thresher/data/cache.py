@@ -19,14 +19,12 @@ import hashlib
 import json
 import mmap
 import os
-import queue
 import secrets
 import struct
-import threading
 import time
 from bisect import bisect_left
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
@@ -190,25 +188,30 @@ class CacheWriter:
     """
 
     def __init__(self, source: TextSource, folder: str | os.PathLike[str] | None = None) -> None:
-        self._source, self._given = source, folder
         source.keep_hash = True
-        self._jobs: queue.Queue[tuple[Chunk, Note] | None] = queue.Queue(_AHEAD)
-        self._error: Exception | None = None
-        self._warned = False
-        self._shown = 0
-        self._file: BinaryIO | None = None
-        self._places = [0]
-        self._thread = threading.Thread(target=self._work, name="thresher-cache", daemon=True)
-        self._thread.start()
+        self._source, self._shown, self._places, self._failed = source, 0, [0], False
+        self._file: Any = None
+        self._cache: CacheSource | None = None
+        self._pool, self._jobs = ThreadPoolExecutor(1, "thresher-cache"), deque[Future[None]]()
+        self._do(lambda: self._begin(folder))
 
     def write(self, chunk: Chunk) -> None:
         """Queue the chunk that the source has just yielded."""
-        if self._error is not None:
-            self._warn()
-            return
         place, after = (list(spot) if spot else None for spot in (chunk.place, chunk.after))
         note = {"place": place, "after": after, "position": self._source.position_bytes}
-        self._jobs.put((chunk, {**note, **self._new_entries()}))
+        note |= self._new_entries()
+        self._do(lambda: self.append(self._file, chunk, note))
+
+    def _do(self, job: Callable[[], None], left: int = _AHEAD) -> None:
+        """Queue a job, and wait until at most so many are `left`. One that fails is the last."""
+        try:
+            if not self._failed:
+                self._jobs.append(self._pool.submit(job))
+            while not self._failed and len(self._jobs) > left:
+                self._jobs.popleft().result()
+        except Exception as error:  # noqa: BLE001 no error of the cache may stop training
+            self._failed = True
+            warn_user(f"no cache was written: {error}", CacheWarning)
 
     def _new_entries(self) -> Note:
         report = self._source.report.as_dict()
@@ -216,21 +219,14 @@ class CacheWriter:
         news, self._shown = bad[self._shown :], len(bad)
         return {"counts": report, "bad": news}
 
-    def _work(self) -> None:
-        try:
-            self._folder = private_folder(data_cache_folder(self._given))
-            self._path = self._folder / f"{os.getpid()}-{secrets.token_hex(8)}.partial"
-            for path in self._folder.glob(_PARTIAL):
-                with suppress(OSError):  # removed meanwhile
-                    if time.time() - path.stat().st_mtime > _STALE:
-                        path.unlink()
-            self._file = open(self._path, "wb")  # noqa: SIM115
-            while (job := self._jobs.get()) is not None:
-                self.append(self._file, *job)
-        except Exception as error:  # noqa: BLE001 no error of the cache may stop training
-            self._error = error
-            while self._jobs.get() is not None:  # `write` may wait for room
-                pass
+    def _begin(self, given: str | os.PathLike[str] | None) -> None:
+        self._folder = private_folder(data_cache_folder(given))
+        self._path = self._folder / f"{os.getpid()}-{secrets.token_hex(8)}.partial"
+        for path in self._folder.glob(_PARTIAL):
+            with suppress(OSError):  # removed meanwhile
+                if time.time() - path.stat().st_mtime > _STALE:
+                    path.unlink()
+        self._file = open(self._path, "wb")  # noqa: SIM115
 
     def append(self, file: BinaryIO, chunk: Chunk, note: Note) -> None:
         """Append a record."""
@@ -250,44 +246,31 @@ class CacheWriter:
 
     def commit(self) -> CacheSource | None:
         """Finish, sync and rename the file at the end of a whole pass; None if writing failed."""
-        self._stop()
-        if self._error is None and self._file is not None:
-            try:
-                self._shown = 0  # the last note holds all bad lines that are kept
-                self.append(self._file, concat([]), self._new_entries())
-                self._file.write(np.array(self._places, "<u8").data)
-                self._file.write(_END.pack(len(self._places) - 1, _MARK))
-                self._file.flush()
-                os.fsync(self._file.fileno())
-                self._file.close()
-                path = self._folder / _file_name(self._source, self._source.fingerprint())
-                os.replace(self._path, path)  # not `whole_file`: the name is known only now, from the content
-                return CacheSource(path, self._source, trusted=True)
-            except Exception as error:  # noqa: BLE001 likewise
-                self._error = error
+        self._do(self._complete, 0)
         self.abandon()
-        self._warn()
-        return None
+        return self._cache
+
+    def _complete(self) -> None:
+        self._shown = 0  # the last note holds all bad lines that are kept
+        self.append(self._file, concat([]), self._new_entries())
+        self._file.write(np.array(self._places, "<u8").data)
+        self._file.write(_END.pack(len(self._places) - 1, _MARK))
+        self._file.flush()
+        os.fsync(self._file.fileno())
+        self._file.close()
+        path = self._folder / _file_name(self._source, self._source.fingerprint())
+        os.replace(self._path, path)  # not `whole_file`: the name is known only now, from the content
+        self._cache = CacheSource(path, self._source, trusted=True)
 
     def abandon(self) -> None:
         """Stop and remove the partial file; does nothing after `commit`."""
-        self._stop()
+        self._pool.shutdown(cancel_futures=True)
         if self._file is not None:
             with suppress(OSError):  # the disk may be full
                 self._file.close()
             with suppress(OSError):  # the folder may be gone
                 self._path.unlink(missing_ok=True)
             self._file = None
-
-    def _stop(self) -> None:
-        if self._thread.is_alive():
-            self._jobs.put(None)
-            self._thread.join()
-
-    def _warn(self) -> None:
-        if not self._warned:
-            self._warned = True
-            warn_user(f"no cache was written: {self._error}", CacheWarning)
 
 
 class CacheSource(Source):

@@ -275,69 +275,56 @@ class Pipeline:
         self._blocks, self._finder = blocks, finder
         self._busy = self.has_enough if live else None
         self._taken = self._used = 0
-        self._parser = parser
-        self._size = size
+        self._parser, self._size, self._count = parser, size, threads
         self._turn = threading.Lock()
         self._room = threading.Semaphore(threads + _AHEAD)
         self._waiting: queue.SimpleQueue[Future[tuple[Block, Parsed] | None]] = queue.SimpleQueue()
         self._stopped = False
-        self._threads = [
-            threading.Thread(target=self._work, name=f"thresher-reader-{k}", daemon=True)
-            for k in range(threads)
-        ]
+        self._threads = list[threading.Thread]()
 
-    def _work(self) -> None:
-        place: Future[tuple[Block, Parsed] | None] = Future()
-        try:
-            buffer, parser = TextBuffer(self._size), self._parser()
-        except Exception as error:  # noqa: BLE001 raised again in the thread that uses the chunks
-            place.set_exception(error)
-            self._waiting.put(place)
-            return
+    def _work(self, buffer: TextBuffer, parser: Parser) -> None:
         while True:
             self._room.acquire()
-            place, block = Future(), None
-            with self._turn:
-                if self._stopped:
-                    return
-                try:
-                    block = self._blocks.fill(buffer, self._busy)
-                except Exception as error:  # noqa: BLE001 likewise
-                    place.set_exception(error)
-                else:
-                    if block is None:
-                        place.set_result(None)
-                self._waiting.put(place)
-                self._taken += block is not None
-            if block is None:
-                self._stop()
-                return
+            place: Future[tuple[Block, Parsed] | None] = Future()
             try:
-                parsed, behind = parser.parse(block), self._taken - self._used > len(self._threads)
+                with self._turn:
+                    if self._stopped:
+                        return
+                    self._waiting.put(place)
+                    block = self._blocks.fill(buffer, self._busy)
+                    self._taken += block is not None
+                if block is None:
+                    self._stop()
+                    place.set_result(None)
+                    return
+                parsed, behind = parser.parse(block), self._taken - self._used > self._count
                 if behind and self._finder is not None:
                     parsed = parsed._replace(chunk=self._finder(parsed.chunk))
                 place.set_result((block, parsed))
-            except Exception as error:  # noqa: BLE001 likewise
+            except Exception as error:  # noqa: BLE001 raised again in the thread that uses the chunks
+                self._stop()
                 place.set_exception(error)
+                return
 
     def has_enough(self) -> bool:
         """Whether each thread has a block that is being parsed, or is parsed and not used yet."""
-        return self._taken - self._used >= len(self._threads) and not self._stopped
+        return self._taken - self._used >= self._count and not self._stopped
 
     def _stop(self) -> None:
         self._stopped = True
-        for _ in self._threads:
-            self._room.release()
+        self._room.release(max(self._count, 1))
 
     def __iter__(self) -> Iterator[tuple[Block, Parsed]]:
         """All blocks in order; the error of a block is raised in its turn."""
-        if not self._threads:
+        if not self._count:
             buffer, parser = TextBuffer(self._size), self._parser()
             while (block := self._blocks.fill(buffer, self._busy)) is not None:
                 yield block, parser.parse(block)
             return
-        for thread in self._threads:
-            thread.start()
+        for k in range(self._count):
+            tools, name = (TextBuffer(self._size), self._parser()), f"thresher-reader-{k}"
+            self._threads.append(threading.Thread(target=self._work, args=tools, name=name, daemon=True))
+            self._threads[-1].start()
         while (done := self._waiting.get().result()) is not None:
             self._room.release()
             yield done
@@ -349,8 +336,7 @@ class Pipeline:
         if isinstance(self._blocks, BlockReader):  # not batches
             self._blocks.stop()
         for thread in self._threads:
-            if thread.ident is not None:
-                thread.join(None if patient else _PATIENCE)
+            thread.join(None if patient else _PATIENCE)
         if not any(thread.is_alive() for thread in self._threads):
             self._blocks.close()
 
