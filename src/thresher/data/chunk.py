@@ -83,10 +83,6 @@ class Chunk:
         own = {name: getattr(self, name) for name in _ARRAYS} | self.beside()
         return own if self.rests is None else own | {"rests": self.rests}
 
-    def of_values(self) -> list[NDArray[Any]]:
-        """The arrays with an entry for each value."""
-        return [self.keys, self.values, *(() if self.rests is None else (self.rests,))]
-
     def span(self) -> tuple[int, int] | None:
         """The lowest and the highest key; None without any. Looks only at the ends of rows."""
         if not self.nnz:

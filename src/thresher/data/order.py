@@ -54,12 +54,12 @@ class StoredRows:
             own = self._arrays = replace(own, **fresh)
         if chunk.rests is not None and own.rests is None:
             own = self._arrays = replace(own, rests=np.zeros(own.nnz, np.float32))
-        if nnz > own.nnz:
-            _resize(max(nnz, int(own.nnz * _GROWTH)), *own.of_values())
-        if count > len(own):
-            room = max(count, int(len(own) * _GROWTH))
-            _resize(room, own.labels, own.weights, *own.beside().values())
-            _resize(room + 1, own.indptr)
+        rows, values = (
+            room if need <= room else max(need, int(room * _GROWTH))
+            for need, room in ((count, len(own)), (nnz, own.nnz))
+        )
+        if (rows, values) != (len(own), own.nnz):
+            _resize(own, rows, values)
         own.indptr[before + 1 : count + 1] = chunk.indptr[1:] + first
         for name, array in own.arrays().items():
             if name != "indptr":
@@ -73,10 +73,7 @@ class StoredRows:
 
     def trim(self) -> None:
         """Release unused memory."""
-        own = self._arrays
-        _resize(int(own.indptr[self._count]), *own.of_values())
-        _resize(self._count, own.labels, own.weights, *own.beside().values())
-        _resize(self._count + 1, own.indptr)
+        _resize(self._arrays, self._count, int(self._arrays.indptr[self._count]))
 
     def chunk(self) -> Chunk:
         """All rows, as views."""
@@ -92,9 +89,10 @@ class StoredRows:
             yield piece.at(StreamPosition(0, begin, begin), StreamPosition(0, first, first))
 
 
-def _resize(length: int, *arrays: NDArray[np.generic]) -> None:
+def _resize(arrays: Chunk, rows: int, values: int) -> None:
     """Resize in place, so that old and new arrays need not fit in memory together."""
-    for array in arrays:
+    for name, array in arrays.arrays().items():
+        length = values if name in OF_VALUES else rows + (name == "indptr")
         array.resize((length, *array.shape[1:]), refcheck=False)
 
 
@@ -117,9 +115,9 @@ def make_order(spec: str, seed: int = 0) -> Order:
     """Parse ``as-is``, ``once``, ``every`` or ``buffer:N``; raises `DataError` for anything else."""
     name, _, size = spec.partition(":")
     if name == "buffer" and size.isdecimal() and int(size) > 0:
-        return Buffered(int(size), seed)
+        return Shuffled(f"buffer:{int(size)}", seed, int(size))
     if spec in ("once", "every"):
-        return Permuted(spec, seed)
+        return Shuffled(spec, seed)
     if spec != "as-is":
         near = did_you_mean(spec, ("once", "every", "as-is", "buffer:N"))
         raise DataError(
@@ -129,25 +127,30 @@ def make_order(spec: str, seed: int = 0) -> Order:
     return Order()
 
 
-class Permuted(Order):
-    """A random permutation of all rows: the same in every pass (``once``), or a new one each (``every``).
+class Shuffled(Order):
+    """A random order: a permutation of all rows, or as they leave a buffer of `size` rows.
 
-    The first pass reads the whole source before it yields a row. All passes take the rows from memory
-    (see `StoredRows` for how much).
+    The permutation is the same in every pass (``once``), or a new one each (``every``). The first pass reads
+    the whole source before it yields a row. All passes take the rows from memory (see `StoredRows` for how
+    much).
+
+    Once a buffer is full, each new row replaces a random one, which is yielded. At the end the buffer is
+    emptied in random order. So a row comes at most `size` places early, and every pass has a different order.
+    The buffer uses memory for up to twice `size` rows, and briefly three times, since rows already yielded are
+    cleared away only now and then.
     """
 
-    held = True
-
-    def __init__(self, spec: str, seed: int) -> None:
-        self.spec, self.steady, self._seed = spec, spec == "once", seed
+    def __init__(self, spec: str, seed: int, size: int = 0) -> None:
+        self.spec, self.steady, self.held, self._seed, self._size = spec, spec == "once", not size, seed, size
         self._source: Source | None = None
         self._rows: tuple[StoredRows, Report] | None = None
 
     def over(self, source: Source, number: int) -> Source:
-        """The permuted rows of the first `source` passed to this method."""
-        self._source = self._source or source
-        drawn = 1 if self.steady else number
-        return _Ordered(self._source, partial(self._permute, self._source, _chance(self._seed, drawn)))
+        """The rows of `source` in this order; a permutation is that of the first one passed."""
+        if self.held:
+            source = self._source = self._source or source
+        chance = np.random.default_rng([self._seed % 2**64, 1 if self.steady else number])
+        return _Ordered(source, partial(self._permute if self.held else self._mix, source, chance))
 
     def _permute(self, source: Source, chance: np.random.Generator) -> Iterator[tuple[Chunk, int]]:
         if self._rows is None:
@@ -162,24 +165,6 @@ class Permuted(Order):
         for first in range(0, len(order), CHUNK_ROWS):
             piece = order[first : first + CHUNK_ROWS]
             yield rows.chunk().take(piece), (source.total_bytes or 0) * (first + len(piece)) // len(order)
-
-
-class Buffered(Order):
-    """A buffer of `size` rows: once it is full, each new row replaces a random one, which is yielded.
-
-    At the end the buffer is emptied in random order. So a row comes at most `size` places early, and
-    every pass has a different order. The buffer uses memory for up to twice `size` rows, and briefly three
-    times, since rows already yielded are cleared away only now and then.
-    """
-
-    steady = False
-
-    def __init__(self, size: int, seed: int) -> None:
-        self.spec, self._size, self._seed = f"buffer:{size}", size, seed
-
-    def over(self, source: Source, number: int) -> Source:
-        """The rows of `source` as they leave the buffer."""
-        return _Ordered(source, partial(self._mix, source, _chance(self._seed, number)))
 
     def _mix(self, source: Source, chance: np.random.Generator) -> Iterator[tuple[Chunk, int]]:
         rows, slots = StoredRows(), np.empty(0, np.int64)
@@ -201,10 +186,6 @@ class Buffered(Order):
         slots = chance.permutation(slots)
         for first in range(0, len(slots), CHUNK_ROWS):
             yield rows.chunk().take(slots[first : first + CHUNK_ROWS]), source.position_bytes
-
-
-def _chance(seed: int, number: int) -> np.random.Generator:
-    return np.random.default_rng([seed % 2**64, number])
 
 
 class _Ordered(SourceWrapper[Source]):

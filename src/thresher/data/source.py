@@ -175,27 +175,20 @@ def _of_source(name: str) -> Any:
 class SourceWrapper(Source, Generic[S]):
     """A source that changes the chunks of another; all that does not depend on these is as in that source."""
 
-    position_bytes = _of_source("position_bytes")
-    content = _of_source("content")
-    report = _of_source("report")
-    keep_hash = _of_source("keep_hash")
-    sliced = _of_source("sliced")
-    namer = _of_source("namer")
-    finder = _of_source("finder")
-    expect = _of_source("expect")
-    confirm = _of_source("confirm")
-
     def __init__(self, source: S) -> None:
         self._source = source
         for name in _KNOWN_AT_ONCE:
             setattr(self, name, getattr(source, name))
 
 
-_KNOWN_AT_ONCE = (
-    *("names", "layout", "where", "marked", "total_bytes", "rereadable", "columns", "by_position"),
-    *("weighed_beside", "in_memory", "nameable", "knows_content", "acknowledged", "has_cells", "class_names"),
-    "words",
-)
+_LATER = {
+    *("position_bytes", "content", "report", "keep_hash", "sliced", "namer", "finder", "expect", "confirm")
+}
+"""What is set, or changes, while a source is read"""
+for _name in _LATER:
+    setattr(SourceWrapper, _name, _of_source(_name))
+_OWN = {"chunks", "rows", "origin"}
+_KNOWN_AT_ONCE = [name for name in vars(Source) if name[0] != "_" and name not in _LATER | _OWN] + ["names"]
 
 
 class Watched(SourceWrapper[Source]):

@@ -66,10 +66,7 @@ class Naming(NamedTuple):
 @functools.cache
 def no_names() -> Naming:
     """An empty table, for readers that make products but collect no names."""
-    none = np.zeros(1, np.uint64)
-    letters, counters = np.zeros(1, np.uint8), np.zeros(COUNTERS, np.int64)
-    tables = np.zeros(1, np.uint32), none, np.zeros(1, np.bool_), none.reshape(1, 1)
-    return Naming(*tables, letters, counters, np.uint64(0), on=False)
+    return Namer(np.zeros(0, np.uint64), AnyLayout()).table._replace(on=False)
 
 
 @scalar
@@ -214,30 +211,24 @@ class Names(Mapping[int, str]):
         first = int(self.ends[place - 1]) if place else 0
         return self.letters[first : self.ends[place]].tobytes().decode("utf-8", "backslashreplace")
 
+    def written(self) -> dict[int, bytes]:
+        """The names as they are stored."""
+        letters, places = self.letters.tobytes(), pairwise([0, *self.ends.tolist()])
+        return {key: letters[begin:end] for key, (begin, end) in zip(self, places, strict=True)}
+
     def union(self, other: Names) -> Names:
-        """The names of both mappings, which share no feature."""
-        keys = np.concatenate([self.features, other.features])
-        order = np.argsort(keys)
-        sizes = np.concatenate([np.diff(self.ends, prepend=0), np.diff(other.ends, prepend=0)])
-        firsts = np.concatenate([self.ends, self.letters.size + other.ends]) - sizes
-        letters = np.concatenate([self.letters, other.letters])
-        ends = np.cumsum(sizes[order])
-        places = np.arange(letters.size) + np.repeat(firsts[order] - (ends - sizes[order]), sizes[order])
-        return Names(keys[order], ends, letters[places])
+        """The names of both mappings, those of `other` for features in both."""
+        return Names.of(self.written() | other.written())
 
     def distinct(self, keys: NDArray[np.uint64]) -> Names:
         """The names; the key is added to one that several have, or that is one of the `keys` without a name.
 
         So the names depend on the features alone, not on the order in which they were found.
         """
-        letters, ends = self.letters.tobytes(), self.ends.tolist()
-        marks = {key: b" [%d]" % key for key in self}
-        each = zip(pairwise([0, *ends]), marks.values(), strict=True)
-        plain = [letters[begin:end].removesuffix(mark) for (begin, end), mark in each]
-        shown = [name.decode("utf-8", "backslashreplace") for name in plain]
-        taken = Counter(shown) + Counter(map(str, np.setdiff1d(keys, self.features).tolist()))
-        told = zip(marks.items(), plain, shown, strict=True)
-        return Names.of({key: name + mark * (taken[as_text] > 1) for (key, mark), name, as_text in told})
+        plain = {key: name.removesuffix(b" [%d]" % key) for key, name in self.written().items()}
+        shown = {key: name.decode("utf-8", "backslashreplace") for key, name in plain.items()}
+        taken = Counter(shown.values()) + Counter(map(str, np.setdiff1d(keys, self.features).tolist()))
+        return Names.of({key: name + b" [%d]" % key * (taken[shown[key]] > 1) for key, name in plain.items()})
 
     def only(self, keys: NDArray[np.uint64]) -> Names:
         """The names of the features in `keys`."""

@@ -131,9 +131,7 @@ class Grouping(NamedTuple):
             return space if columns or equals else b""
 
         if model.names is not None:
-            letters, begin = model.names.letters.tobytes(), 0
-            for key, end in zip(model.names.features.tolist(), model.names.ends.tolist(), strict=True):
-                name, begin = letters[begin:end], end
+            for key, name in model.names.written().items():
                 group = _BETWEEN.join(map(column, name.split(_BETWEEN)))
                 if group not in known:
                     known[group] = len(names)

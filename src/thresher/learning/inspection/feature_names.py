@@ -49,7 +49,7 @@ def give_names(
     known = Names.of({})
     for one in models:
         if one.names is not None:
-            known = known.union(one.names.only(np.setdiff1d(one.names.features, known.features)))
+            known = one.names.union(known)
     known = known.only(keys)
     unnamed = np.setdiff1d(keys, known.features, assume_unique=True)
     named = known.union(find(unnamed)).distinct(keys)
