@@ -136,12 +136,10 @@ class Chunk:
         begins[self.indptr] = True
         if (falls & ~begins[1:-1]).any():
             raise DataError("the keys of a row must be unique and ascending: use Chunk.from_csr")
-        for what, numbers in (("value", self.values), ("label", self.labels), ("weight", self.weights)):
-            floats(numbers, what)
-        if self.targets is not None:
-            floats(self.targets.ravel(), "label")
-        if self.offsets is not None:
-            floats(self.offsets, "offset")
+        own = self.values, self.labels, self.weights, self.targets, self.offsets
+        for what, numbers in zip(("value", "label", "weight", "label", "offset"), own, strict=True):
+            if numbers is not None:
+                floats(numbers.ravel(), what)
         if self.rests is not None and np.isinf(self.rests).any():
             raise DataError("what float32 has lost of a value must be finite, or NaN where it is missing")
         _check_importances(self.weights)

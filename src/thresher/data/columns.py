@@ -68,20 +68,19 @@ _BY_OPTION = (NUMERIC, BINS, CATEGORICAL, TEXT, IGNORE)
 
 def check_settled(layout: layouts.SettledLayout) -> layouts.SettledLayout:
     """`layout`; raises `DataError` unless its columns and kinds are consistent."""
-    if len(layout.kinds) != len(layout.columns):
-        raise DataError(f"the layout has {len(layout.columns)} columns but {len(layout.kinds)} kinds")
-    for kind in layout.kinds:
-        if kind not in KINDS:
-            raise DataError(f"unknown kind of column '{kind}'; known: {', '.join(KINDS)}")
+    spellings = (AS_TEXT, AS_DATE, *SPELLED, "")
+    for what, given, one, known in (
+        ("kinds", layout.kinds, "kind of column", KINDS),
+        ("spellings", layout.spelling, "spelling", spellings),
+    ):
+        if len(given) != len(layout.columns):
+            raise DataError(f"the layout has {len(layout.columns)} columns but {len(given)} {what}")
+        if unknown := [name for name in given if name not in known]:
+            raise DataError(f"unknown {one} '{unknown[0]}'; known: {', '.join(filter(None, known))}")
     if several := [kind for kind in SINGLE if layout.kinds.count(kind) > 1]:
         raise DataError(f"the layout has several columns of the kind '{several[0]}', of which there is one")
     if layout.offset and (layout.format, layout.offset) != ("vw", layouts.BASE):
         raise DataError(f"the layout's offset must be {layouts.BASE}, of vw, or empty, not '{layout.offset}'")
-    if len(layout.spelling) != len(layout.columns):
-        raise DataError(f"the layout has {len(layout.columns)} columns but {len(layout.spelling)} spellings")
-    known = (AS_TEXT, AS_DATE, *SPELLED)
-    if unknown := {*layout.spelling} - {"", *known}:
-        raise DataError(f"unknown spelling '{min(unknown)}'; known: {', '.join(known)}")
     check_once(layout.columns, "layout")
     return layout
 
@@ -113,8 +112,8 @@ def settle(
     check_sizes(names, file)
     # without the labels and weights that the options replace
     replaced = [kind for kind in (LABEL, *SINGLE) if getattr(layout, kind)]
-    known = layout.known if isinstance(layout, layouts.Extension) else ()
-    before = {name: kind for name, kind in known if kind not in replaced}
+    extended = layout if isinstance(layout, layouts.Extension) else layouts.Extension()
+    before = {name: kind for name, kind in extended.known if kind not in replaced}
     seen = [*dict.fromkeys([*names, *later, *before])]
     kinds = {**dict(zip(names, guesses, strict=True)), **before}
     if labelled and not layout.label and LABEL not in before.values() and "label" not in kinds:
@@ -152,7 +151,7 @@ def settle(
     if twice := [name for name, count in Counter(labels).items() if count > 1]:
         raise DataError(f"{file}: {mention('label')} names '{twice[0]}' twice")
     there = {*names, *before}
-    spelled = {**(spelling or {}), **dict(layout.spelling if isinstance(layout, layouts.Extension) else ())}
+    spelled = {**(spelling or {}), **extended.trained.spelling_of}
     return layouts.SettledLayout(
         **{**layout.shared(), "group": "", "offset": "", "text": ()},
         columns=tuple(kinds),
@@ -215,14 +214,12 @@ def move_column(trained: layouts.SettledLayout, kind: str, column: str) -> layou
     `DataError` if the column is something else in the model.
     """
     kinds = {one: IGNORE if had == kind else had for one, had in trained.kind_of.items()}
-    spelling = {**trained.spelling_of}
     if column:
         name = next(iter(matching(column, trained.columns)), column)
         if (had := trained.kind_of.get(name, IGNORE)) not in (*UNREAD, kind):
             raise DataError(f"the model was trained with '{name}' as {had}; leave {mention(kind)} out")
-        kinds[name], spelling[name] = kind, ""
-    found, own = tuple(kinds.values()), tuple(spelling.values())
-    return replace(trained, columns=tuple(kinds), kinds=found, spelling=own)
+        kinds[name] = kind
+    return trained.with_kinds(kinds)
 
 
 def extending(
@@ -252,9 +249,8 @@ def extending(
     given["ignore"] = tuple(dict.fromkeys([*patterns, *given.get("ignore", ())]))
     return layouts.Extension(
         **{**like.shared(), **given},
+        trained=trained,
         known=tuple(known.items()),
-        labels=trained.labels,
-        spelling=tuple(trained.spelling_of.items()),
     )
 
 
@@ -281,7 +277,7 @@ def _label_patterns(layout: layouts.Layout, names: Sequence[str], before: Mappin
     ['price, net', 'qty']
     """
     if not layout.label and isinstance(layout, layouts.Extension) and LABEL in before.values():
-        return [*layout.labels] or [name for name, kind in before.items() if kind == LABEL]
+        return [*layout.trained.labels] or [name for name, kind in before.items() if kind == LABEL]
     parts, found, start, known = pieces_in(layout.label or "label"), list[str](), 0, frozenset(names)
     most = 1 + max((name.count(",") for name in names), default=0)
     while start < len(parts):

@@ -153,23 +153,6 @@ class Layout(AnyLayout):
 
 
 @dataclass(frozen=True)
-class Extension(Layout):
-    """A layout for a new model that keeps the columns of another and may add new ones."""
-
-    known: tuple[tuple[str, str], ...] = ()
-    """the columns of the other model, with their kinds"""
-    labels: tuple[str, ...] = ()
-    """its label columns, if there are several"""
-    spelling: tuple[tuple[str, str], ...] = ()
-    """what the values of its columns are"""
-
-    def new(self, columns: Iterable[str]) -> list[str]:
-        """Those of `columns` that the other model does not have."""
-        known = dict(self.known)
-        return [name for name in columns if name not in known]
-
-
-@dataclass(frozen=True)
 class SettledLayout(AnyLayout):
     """How data were read, with the kind of each column. The model file stores it, to read new data alike."""
 
@@ -223,6 +206,12 @@ class SettledLayout(AnyLayout):
         given = [(one, getattr(self, one.name)) for one in fields(self)]
         return {one.name: value for one, value in given if one.name == "format" or value != one.default}
 
+    def with_kinds(self, kinds: Mapping[str, str]) -> SettledLayout:
+        """This layout with these columns and their kinds."""
+        spelled = {name: kind in ("categorical", "text", "ignore") for name, kind in kinds.items()}
+        spelling = tuple(self.spelling_of.get(name, "") if own else "" for name, own in spelled.items())
+        return replace(self, columns=tuple(kinds), kinds=tuple(kinds.values()), spelling=spelling)
+
     def unlabelled(self) -> SettledLayout:
         """This layout for prediction: a table needs neither labels, weights nor groups."""
         return self.without_groups("label", "weight")
@@ -239,6 +228,21 @@ class SettledLayout(AnyLayout):
 
 
 SettledLayout.UNSAID = tuple(one.name for one in fields(SettledLayout))
+
+
+@dataclass(frozen=True)
+class Extension(Layout):
+    """A layout for a new model that keeps the columns of another and may add new ones."""
+
+    trained: SettledLayout = SettledLayout()
+    """that of the other model"""
+    known: tuple[tuple[str, str], ...] = ()
+    """the columns that are kept, with their kinds"""
+
+    def new(self, columns: Iterable[str]) -> list[str]:
+        """Those of `columns` that the other model does not have."""
+        known = dict(self.known)
+        return [name for name in columns if name not in known]
 
 
 def as_option(name: str, value: object) -> str:

@@ -293,10 +293,6 @@ def groups_of(values: ArrayLike) -> NDArray[np.uint64]:
         )
     if given.dtype.kind == "M":
         given = given.astype("datetime64[us]")  # nanoseconds become whole numbers
-    missing = given != given if given.dtype.kind in "fO" else np.zeros(len(given), bool)
-    texts = [
-        "" if gone or value is None else str(value)
-        for gone, value in zip(missing, given.tolist(), strict=True)
-    ]
     known = GroupHashes()
+    texts = ("" if value is None or value != value else str(value) for value in given.tolist())
     return np.array([known[text] for text in texts], np.uint64)

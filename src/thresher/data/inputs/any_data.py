@@ -451,13 +451,11 @@ def _join(
         return whole, replace(base.unsettle(), label=as_list(labels), weight=weight)
     # estimators are fitted on features alone, and a model trained without weights may be measured with them
     own = dict.fromkeys(labels, kinds.LABEL) | ({weight: kinds.WEIGHT} if weight else {})
-    found = base.kind_of | {name: kind for name, kind in own.items() if name not in base.kind_of}
+    found = base.kind_of | own | base.kind_of  # new ones last
     for name in found.keys() - whole.column_names:
         found[name] = kinds.ABSENT if found[name] == kinds.WEIGHT else found[name]
     several = base.labels or (tuple(labels) if len(labels) > 1 else ())
-    spelling = tuple(base.spelling_of.get(name, "") for name in found)
-    named, all_kinds = tuple(found), tuple(found.values())
-    return whole, replace(base, columns=named, kinds=all_kinds, labels=several, spelling=spelling)
+    return whole, replace(base.with_kinds(found), labels=several)
 
 
 def _column_of(what: str, values: Any, dtype: Any) -> Any:

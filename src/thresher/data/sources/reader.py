@@ -13,7 +13,7 @@ import time
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future
-from contextlib import closing
+from contextlib import closing, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from itertools import repeat
@@ -214,13 +214,11 @@ class Arenas:
         if need < _SMALL:
             return None
         memory = None
-        while self.free and (memory is None or len(memory) < need):
+        while memory is None or len(memory) < need:
             try:
                 memory = self.free.pop()
-            except IndexError:  # another thread took the last one
-                break
-        if memory is None or len(memory) < need:
-            memory = mmap.mmap(-1, need)
+            except IndexError:  # there is none, or another thread took the last one
+                memory = mmap.mmap(-1, need)
         root = np.frombuffer(memory, np.uint8)
         weakref.finalize(root, self._give, memory).atexit = False
         return root
@@ -246,10 +244,7 @@ _PATIENCE = 0.2
 
 def default_threads() -> int:
     """One thread per processor that this process may use, at most four."""
-    try:
-        usable = len(os.sched_getaffinity(0))  # type: ignore[attr-defined,unused-ignore]
-    except AttributeError:
-        usable = os.cpu_count() or 1
+    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return min(4, usable)
 
 
@@ -452,8 +447,7 @@ class Positions:
 
 def stamp_of(name: str) -> tuple[int, int] | None:
     """Size and time of change of a local file, which are the same on every machine that shares it."""
-    try:
+    with suppress(OSError):
         status = os.stat(name)
-    except OSError:
-        return None
-    return status.st_size, status.st_mtime_ns
+        return status.st_size, status.st_mtime_ns
+    return None
