@@ -149,7 +149,7 @@ class _Stream:
 
 
 class Pass:
-    """The blocks of one pass, in order; see `data.sources.reader.RemoteBlocks`."""
+    """The blocks of one pass, in order; see `data.sources.reader.Readers`."""
 
     def __init__(
         self, readers: RayReaders, source: TextSource, start: StreamPosition, watches: Watches | None

@@ -109,14 +109,11 @@ class Domain:
         """This domain with the classes that other data have met, and meet; this one if `words` is None."""
         return self if words is None else replace(self, words=words)
 
-    def of_model(self, goes_on: bool) -> Domain:
-        """This domain for the data of a new model, or of one that `goes_on` and has its classes."""
-        if not goes_on:
-            return self
+    def of_model(self) -> Domain:
+        """This domain for the data of a model that goes on, and has its classes."""
         meaning = _TWO if self.name == "binary" else self.meaning
-        return replace(
-            self, settled=True, meaning=meaning + _NO_OTHERS * (self.has_classes and not self.most)
-        )
+        meaning += _NO_OTHERS * (self.has_classes and not self.most)
+        return replace(self, settled=True, meaning=meaning)
 
     def check_words(self, words: Sequence[str]) -> None:
         """Raise `DataError` unless there is a class for each word."""

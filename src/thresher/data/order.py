@@ -136,8 +136,8 @@ class Shuffled(Order):
 
     Once a buffer is full, each new row replaces a random one, which is yielded. At the end the buffer is
     emptied in random order. So a row comes at most `size` places early, and every pass has a different order.
-    The buffer uses memory for up to twice `size` rows, and briefly three times, since rows already yielded are
-    cleared away only now and then.
+    The buffer uses memory for up to twice `size` rows, and briefly three times, since rows already yielded
+    are cleared away only now and then.
     """
 
     def __init__(self, spec: str, seed: int, size: int = 0) -> None:

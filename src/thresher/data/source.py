@@ -60,12 +60,10 @@ class Source:
     """whether reading again takes neither time nor memory"""
     nameable = False
     """whether features have names, for `namer`"""
-    knows_content = False
-    """whether `content` identifies what was read; rows in memory are hashed for that"""
     namer: Namer | None = None
     """receives the names of features"""
-    acknowledged = False
-    """whether rows were taken on by somebody who waits no more: one that cannot be learned is skipped"""
+    is_log = False
+    """whether rows come from a log: they were taken on, so one that cannot be learned is skipped"""
     keep_hash = False
     """whether to hash what is read, so that changes are noticed"""
     has_cells = False

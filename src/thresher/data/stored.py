@@ -30,10 +30,8 @@ def read(kind: type[T], given: Any, where: str) -> T:
 
 def said(one: Any) -> dict[str, Any]:
     """The fields of a dataclass as a file holds them: without those `UNSAID` that are empty."""
-    found, unsaid = (
-        {field.name: getattr(one, field.name) for field in fields(one)},
-        getattr(one, "UNSAID", ()),
-    )
+    found = {field.name: getattr(one, field.name) for field in fields(one)}
+    unsaid = getattr(one, "UNSAID", ())
     for name, value in found.items():
         if is_dataclass(value):
             found[name] = value.as_dict() if hasattr(value, "as_dict") else said(value)

@@ -147,7 +147,7 @@ class Plan:
                 f"with the order {order.spec}, a row would {self.dealt} in each pass: use once or as-is"
             )
         domain = recipe.objective.domain
-        domain_now = domain.of_model(earlier is not None)
+        domain_now = domain if earlier is None else domain.of_model()
         source = open_data(data, domain_now, **read)
         held = run_setup.holdout_of(judge, domain, source, read, training.passes == 1)
         run_setup.check_written(outputs, options, data, source, held)
@@ -209,7 +209,7 @@ class Plan:
             with model_file.naming_file(checkpoint_path):
                 trainer.continue_from(before)
         # it skips what it cannot learn of rows that were acknowledged
-        if trainer.source.acknowledged and first.is_alone:
+        if trainer.source.is_log and first.is_alone:
             first.feed.skip = trainer.skip
         self.trainer, self.source, self.ui = trainer, source, ui
         return self

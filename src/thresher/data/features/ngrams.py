@@ -211,7 +211,7 @@ def rows_of_bytes(
 
 
 def rows_of_texts(
-    texts: Sequence[str], grams: Grams, seed: int = 0
+    texts: Sequence[str], grams: Grams, seed: int = 0, naming: object = None
 ) -> tuple[NDArray[np.int64], NDArray[np.uint64], NDArray[np.float32]]:
     """`rows_of_bytes` for strings; raises `DataError` for anything else.
 
@@ -224,4 +224,4 @@ def rows_of_texts(
     raw = [text.encode("utf-8", "surrogatepass") for text in texts]
     offsets = np.concatenate([[0], np.cumsum([len(text) for text in raw], dtype=np.int64)])
     whole = np.frombuffer(b"".join(raw) or b"\0", np.uint8)
-    return rows_of_bytes(whole.ctypes.data, offsets, grams, seed)
+    return rows_of_bytes(whole.ctypes.data, offsets, grams, seed, naming)

@@ -242,8 +242,7 @@ def _as_source(data: Any, domain: str | Domain, options: dict[str, Any]) -> Sour
     if rest is data and options.get("unlabelled") and isinstance(first, Mapping):
         return _as_source([*again], domain, options)
     if isinstance(first, tuple):
-        words, gaps = (layout.classes, layout.gaps) if layout else ((), False)
-        return arrays.PairSource(again, domain, words=words, gaps=gaps)
+        return arrays.PairSource(again, domain, layout)
     if hasattr(data, "tocsr") or getattr(data, "ndim", 0) == 2 or isinstance(first, Mapping):
         what = "rows of features" if isinstance(first, Mapping) else f"a matrix ({type(data).__name__})"
         raise DataError(f"{what} without labels: give {_BESIDE}, or name the label column, label=")
@@ -341,18 +340,14 @@ def of_examples(X: Any, y: Any, weights: Any, domain: str | Domain, options: dic
         return MemorySource(chunk, wanted, layout=known, by_position=by_position, sound=True, **shape)
 
     def tell(namer: Namer) -> None:
-        again: Source
         if arrays.form_of(matrix) == arrays.ROWS:
             again = arrays.PairSource([(row, 0.0) for row in matrix], seed=own.seed)
+            again.namer = namer
+            for _ in again.chunks():
+                pass
         else:
-            import pyarrow as pa
-
-            words = SettledLayout(**own.shared(), columns=("",), kinds=(kinds.TEXT,))  # of an unnamed column
-            texts = pa.table({"": arrays.texts_of(matrix, None)})
-            again = table_source(texts, layout=words, domain="open", unlabelled=True)
-        again.namer = namer
-        for _ in again.chunks():
-            pass
+            arrays.chunk_of(matrix, seed=own.seed, text=own.ngrams, naming=namer.table)
+            namer.take([""])
 
     return MemorySource(chunk, wanted, layout=known, sound=True, tell_names=tell)
 
@@ -384,13 +379,13 @@ def _as_table(data: Any, layout: AnyLayout | None) -> Any:
             columns[str(name)] = column_of(values, nan_is_missing=True)
         except UNREADABLE as error:
             raise fault_of("the rows: column", name, values, error) from error
-    misspelt = kinds.lacking_in_objects(settled.unlabelled(), [*columns], NAME) if settled else []
-    for name, kind in settled.kind_of.items() if settled else ():
-        if (
-            kind in (kinds.BINS, kinds.CATEGORICAL, kinds.NUMERIC, kinds.TEXT) and name not in misspelt
-        ):  # missing in every row
-            empty = pa.string() if kind in (kinds.CATEGORICAL, kinds.TEXT) else pa.float64()
-            columns.setdefault(name, pa.nulls(len(data), empty))
+    if settled:
+        misspelt = kinds.lacking_in_objects(settled.unlabelled(), [*columns], NAME)
+        types = dict.fromkeys((kinds.CATEGORICAL, kinds.TEXT), pa.string())
+        types |= dict.fromkeys((kinds.BINS, kinds.NUMERIC), pa.float64())
+        for name, kind in settled.kind_of.items():
+            if kind in types and name not in misspelt:  # missing in every row
+                columns.setdefault(name, pa.nulls(len(data), types[kind]))
     return pa.table(columns)
 
 

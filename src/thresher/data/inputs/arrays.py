@@ -17,7 +17,7 @@ from thresher.data.feature_specs import grams_of
 from thresher.data.features.murmur import hash_bytes, seed_of
 from thresher.data.features.ngrams import rows_of_texts
 from thresher.data.labels import Domain, domain_of, hint_of_words
-from thresher.data.layout import SettledLayout
+from thresher.data.layout import AnyLayout, SettledLayout
 from thresher.data.report import Report
 from thresher.data.source import Chunks, Source
 from thresher.data.text.numbers import OVERFLOW
@@ -58,6 +58,7 @@ def chunk_of(
     seed: int = 0,
     text: str = "words=1",
     gaps: bool = False,
+    naming: object = None,
 ) -> Chunk:
     """Convert a matrix, rows of named features, or texts to one Chunk.
 
@@ -66,6 +67,7 @@ def chunk_of(
     iterable of n strings; `text` sets which n-grams are features (see `grams_of`). The key of a matrix
     column is its index, that of a name or n-gram its hash, seeded by `seed`. With `gaps`, for columns that
     are centred, a row says what is missing and what float32 loses of large numbers (see `engine.centring`).
+    `naming` receives the names of n-grams (see `rows_of_bytes`).
     `y` is ``(n,)`` or ``(n, outputs)``, default zeros; `weights` ``(n,)`` are importance weights. Raises
     `DataError` if shapes disagree or a number is not finite in float32.
 
@@ -89,7 +91,7 @@ def chunk_of(
     elif form == ROWS:
         indptr, places, values = RowReader(seed).rows(X)
     elif form == TEXTS:
-        indptr, places, values = rows_of_texts(texts_of(X, ""), grams_of(text), seed)
+        indptr, places, values = rows_of_texts(texts_of(X, ""), grams_of(text), seed, naming)
     else:
         (indptr, places, values), missing = nonzeros(_numbers_in(X), X, gaps)
     labels = np.zeros(len(indptr) - 1, np.float32) if y is None else y
@@ -378,12 +380,12 @@ class PairSource(Source):
         self,
         pairs: Iterable[Any],
         domain: str | Domain = "real",
+        layout: AnyLayout | None = None,
         seed: int = 0,
-        words: tuple[str, ...] = (),
-        gaps: bool = False,
     ) -> None:
+        """The `layout` says which words are labels, and whether gaps are kept."""
         super().__init__()
-        self._gaps = gaps
+        words, self._gaps = (layout.classes, layout.gaps) if layout else ((), False)
         self._pairs, self._domain, self._seed = pairs, domain_of(domain).of_words(words), seed
         self.rereadable = iter(pairs) is not pairs
         self.words = self._domain.words if self._domain.most else None

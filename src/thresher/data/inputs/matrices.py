@@ -204,7 +204,7 @@ _MASK = (1 << 64) - 1
 
 def identify(source: Source) -> Source:
     """`source` if it can identify its content, as file sources can; otherwise `source` in a `ByRows`."""
-    known = source.origin is not None or source.knows_content
+    known = source.origin is not None or source.is_log
     return source if known or isinstance(source, ByRows) else ByRows(source)
 
 

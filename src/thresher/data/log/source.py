@@ -123,7 +123,7 @@ class LogSource(Source):
     """
 
     position_bytes = 0
-    knows_content = acknowledged = True
+    is_log = True
     most_rows, most_values = MOST_ROWS, MOST_VALUES
 
     def __init__(self, folder: str | os.PathLike[str], domain: str | Domain = "") -> None:

@@ -35,7 +35,7 @@ from thresher.data.sources import reader as reading
 from thresher.options.messages import as_shown, mention
 
 if TYPE_CHECKING:
-    from thresher.data.sources.reader import RemoteBlocks, Span
+    from thresher.data.sources.reader import Span
 
 
 _MARK, _OURS = "user.thresher", b"rejected lines"
@@ -217,7 +217,7 @@ class ParsedSource(Source):
         if self.report.examples == 0:
             raise DataError(self._nothing())
 
-    def _pipeline(self, start: StreamPosition | None) -> reading.Pipeline | RemoteBlocks:
+    def _pipeline(self, start: StreamPosition | None) -> Any:
         blocks = self.blocks(start, self._watched)
         threads = 0 if self.is_small else 1 if self._alone else self._threads
         return reading.Pipeline(blocks, self.parser, threads, self.block_bytes, self.live, self.finder)
@@ -229,7 +229,7 @@ class ParsedSource(Source):
         return self.namer is not None or (words is not None and words.adds)
 
     def _read_blocks_from(
-        self, pipeline: reading.Pipeline | RemoteBlocks, start: StreamPosition, quarantine: Quarantine | None
+        self, pipeline: Any, start: StreamPosition, quarantine: Quarantine | None
     ) -> Iterator[reading.Parsed]:
         file, line = start.file, start.line
         for block, parsed in pipeline:
@@ -370,7 +370,7 @@ class TextSource(ParsedSource):
             self._contents = watches.hashed()
         self.finished = self.finished or start is None
 
-    def _pipeline(self, start: StreamPosition | None) -> reading.Pipeline | RemoteBlocks:
+    def _pipeline(self, start: StreamPosition | None) -> Any:
         if self.readers is not None and not self._alone:
             return self.readers.read(self, start or StreamPosition(0, 0, 0), self._watched)
         return super()._pipeline(start)
@@ -393,11 +393,10 @@ class TextSource(ParsedSource):
         For standard input or a pipe, raises `DataError` until it has been read to its end with `keep_hash`.
         """
         for k, name in enumerate(self.names):
-            if k in self._contents:
-                continue
-            if is_stream(name):
-                raise DataError("standard input or a pipe has no fingerprint before it has been read")
-            self._contents[k] = contents.remote_content(name) or contents.hash_file(name)
+            if k not in self._contents:
+                if is_stream(name):
+                    raise DataError("standard input or a pipe has no fingerprint before it has been read")
+                self._contents[k] = contents.remote_content(name) or contents.hash_file(name)
         known = (self._contents[k] for k in range(len(self.names)))
         return "-".join(f"{content.hash:016x}.{content.size:x}" for content in known)
 

@@ -11,11 +11,12 @@ import queue
 import threading
 import time
 import weakref
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import closing, suppress
 from contextvars import ContextVar
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import repeat
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
@@ -184,7 +185,6 @@ _SMALL = 1 << 16
 """Bytes below which fresh memory costs less than an arena"""
 
 
-@dataclass
 class Arenas:
     """Memory for columns, reused once the last array in it has been freed.
 
@@ -193,9 +193,9 @@ class Arenas:
     arena returns to the pool when nothing refers to its arrays any more.
     """
 
-    keep: int
-    """how many pieces of memory that are free"""
-    free: list[mmap.mmap] = field(default_factory=list)
+    def __init__(self, keep: int) -> None:
+        """`keep`: how many pieces of memory that are free."""
+        self._free = deque[mmap.mmap](maxlen=keep)
 
     def columns(self, rows: int, nnz: int, width: int | None = None, shifted: bool = False) -> RowArrays:
         """Uninitialised columns for `rows` rows, `nnz` values, `width` targets per row; offsets if `shifted`.
@@ -216,16 +216,12 @@ class Arenas:
         memory = None
         while memory is None or len(memory) < need:
             try:
-                memory = self.free.pop()
+                memory = self._free.pop()
             except IndexError:  # there is none, or another thread took the last one
                 memory = mmap.mmap(-1, need)
         root = np.frombuffer(memory, np.uint8)
-        weakref.finalize(root, self._give, memory).atexit = False
+        weakref.finalize(root, self._free.append, memory).atexit = False
         return root
-
-    def _give(self, memory: mmap.mmap) -> None:
-        if len(self.free) < self.keep:
-            self.free.append(memory)
 
     def roomier(self, columns: RowArrays, rows: int, nnz: int) -> RowArrays:
         """Columns for twice as many values, with a copy of the first `rows` rows and `nnz` values."""
@@ -359,18 +355,6 @@ class Piece(NamedTuple):
     """where the next piece begins; None: the piece goes on to the end of the file"""
 
 
-class RemoteBlocks(Protocol):
-    """The parsed blocks of a pass, in order."""
-
-    def __iter__(self) -> Iterator[tuple[Span, Parsed]]:
-        """All blocks; the error of a block is raised in its turn."""
-        ...
-
-    def close(self, patient: bool = True) -> None:
-        """Stop reading."""
-        ...
-
-
 class Readers(Protocol):
     """Other processes that read and parse."""
 
@@ -378,8 +362,11 @@ class Readers(Protocol):
         """Start them, so that a pass can begin at once."""
         ...
 
-    def read(self, source: TextSource, start: StreamPosition, watches: Watches | None) -> RemoteBlocks:
-        """Begin a pass over `source`, or the rest of one from `start` on."""
+    def read(self, source: TextSource, start: StreamPosition, watches: Watches | None) -> Any:
+        """Begin a pass over `source`, or the rest of one from `start` on.
+
+        Returns the parsed blocks in order, as a `Pipeline` gives them, but with a `Span` for each block.
+        """
         ...
 
 

@@ -48,7 +48,7 @@ def telling(source: Source, head: Objective, trained: SettledLayout | None) -> l
     """
     source = source.origin or source  # a cache has no cells
     one_label = head.outputs.kind in ("one", "classes") and source.rereadable
-    if not one_label or source.acknowledged:  # a log grows, and its rows go
+    if not one_label or source.is_log:  # a log grows, and its rows go
         return []
     layout = source.layout
     named = zip(layout.columns, layout.kinds, strict=True) if layout and source.has_cells else ()

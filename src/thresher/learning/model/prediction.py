@@ -128,7 +128,7 @@ def body_reader(
             title = FORMATS[form].title
             raise DataError(f"the model was not trained on a table, so its rows cannot be {title}")
         layout = settle_without_columns(layout)
-    domains = {True: model.head.domain.of_model(goes_on=True).sharing(words), False: model.head.open_domain}
+    domains = {True: model.head.domain.of_model().sharing(words), False: model.head.open_domain}
     beyond = partial(rows_beyond, model, layout)
     return BodyReader(layout, domains, most_rows, names_refused(model, layout), beyond, model.sliced)
 
@@ -151,7 +151,7 @@ def label_reader(model: BasePredictor, most_rows: int, words: WordTable | None =
         negative = chunk.weights < 0, repeat("a weight of at least 0")
         return [negative, *rows_beyond(model, layout, chunk, True, False)]
 
-    domains = {True: model.head.domain.of_model(True).sharing(words)}
+    domains = {True: model.head.domain.of_model().sharing(words)}
     return BodyReader(layout, domains, most_rows, weighed, beyond, ["weight"])
 
 
