@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Unpack
@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from thresher.batch.rounds import Round
 from thresher.batch.solving import Boosted
 from thresher.cluster.remote_readers import reading_elsewhere, reads_elsewhere
-from thresher.data.errors import NothingNewError
+from thresher.data.errors import DataError, NothingNewError
 from thresher.data.features.names import Names
 from thresher.data.inputs.any_data import Data, with_labels
 from thresher.learning.diagnostics.column_findings import troubles_of_reading
@@ -37,7 +37,7 @@ from thresher.options.judging import EvaluateRun, MeasuringRun
 from thresher.options.model import ModulesOption
 from thresher.options.option import Options, settle, takes
 from thresher.plans.cv import CrossValidation
-from thresher.plans.models import Frontier, Tuned, with_choice
+from thresher.plans.models import Frontier, Tuned
 from thresher.plans.path import Paths
 from thresher.plans.run import Plan, bags_of
 from thresher.plans.run_setup import labels_or_part
@@ -222,7 +222,7 @@ def path(
     with _open_run(lanes.PathCommand, path, data, y, sample_weight, own) as (inputs, given):
         run = Paths(given).prepare(inputs, Ui())
         outcome = _outcome(run)
-    return with_choice(replace(run.frontier(), warnings=warn(outcome.warnings)))
+    return _decided(run.frontier(), outcome)
 
 
 @takes(lanes.CvOptions)
@@ -267,8 +267,7 @@ def cv(
         check_flag("refit", refit)
         run = CrossValidation(given, bool(refit)).prepare(inputs, Ui())
         outcome, found = _outcome(run), run.judge()
-    warnings = warn([*outcome.warnings, *found.warnings])
-    return with_choice(replace(found, warnings=warnings, choice=given["choose"]))
+    return _decided(found, outcome)
 
 
 @takes(lanes.TuneOptions)
@@ -672,6 +671,13 @@ def _outcome(run: Plan) -> Outcome:
         outcome = run.run()
     run.trainer.discard_checkpoint()
     return outcome
+
+
+def _decided(found: Frontier, outcome: Outcome) -> Frontier:
+    """Models of which one is chosen, with the warnings of their run."""
+    with suppress(DataError):  # choosing explains that no model has a loss
+        found = found.decided()
+    return replace(found, warnings=warn([*outcome.warnings, *found.warnings]))
 
 
 def _train(plan: Plan, data: Data) -> Any:

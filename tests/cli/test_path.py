@@ -187,7 +187,7 @@ def test_what_is_not_finished(thresher: Thresher, monkeypatch: pytest.MonkeyPatc
     """Its checkpoint is not a model, its penalties stay the same, and a message says how to continue."""
     command = "path train.svm -m f --rule ft-ftrl --l1 0.1:1:3 --checkpoint-every 100"
     with monkeypatch.context() as patch:
-        patch.setattr(Frontier, "write", lambda *given: exit(3))
+        patch.setattr(Frontier, "save", lambda *given, **more: exit(3))
         with pytest.raises(SystemExit):
             thresher(command)
     assert not Path("f").exists()

@@ -85,7 +85,6 @@ def train(data: list[str], options: Options) -> None:
                 if options["plot"] is not None:
                     loss = str(run.trainer.model.recipe.loss)
                     plots.write(options["plot"], plots.learning(outcome.table, loss, outcome.holdout))
-            output.tell_outcome(outcome)
             figures = {**run.figures(outcome), "model": str(path)}
             figures |= {f"holdout_{name}": value for name, value in (outcome.holdout or {}).items()}
             if not options["json"]:
@@ -93,7 +92,7 @@ def train(data: list[str], options: Options) -> None:
                 figures["progressive_loss"] = of_first_pass(figures["progressive_loss"], again)
                 if "calibration" in figures:
                     figures["probability"] = in_words(figures.pop("calibration"))
-            output.show_run(figures, outcome.warnings, options)
+            output.show_run(figures, outcome, options)
             if not complete:
                 raise StoppedAfterSaving(f"interrupted; {WITHOUT_NAMES.format(path)}")
         check_strictly(outcome.warnings, options)
@@ -108,29 +107,27 @@ def path(data: list[str], options: Options) -> None:
     from thresher.plans.models import lane_lines
     from thresher.plans.path import Paths
 
-    which = options["choose"]
+    which, state = options["choose"], options["state"] or options["continue_from"] is not None
     with _prepare_run(Paths, data, options) as (run, path):
         saved = f"the models are saved in {path}"
-        outcome: Outcome = saving.finish(
-            run, lambda: run.save_frontier(run.frontier(), path, say=False), saved
-        )
+        outcome: Outcome = saving.finish(run, lambda: run.frontier().decided().save(path, state=state), saved)
         learned = run.frontier()
         with saving.defer_signals(path, run.trainer.stopper):
-            found = run.save_frontier(learned, path)
+            learned = learned.decided(run.ui.warn)
+            learned.save(path, state=state)
+            found = learned.summary()
             run.trainer.discard_checkpoint()
             with saving.say_saved(path):
-                points, chosen = found.points, found.chosen
-                rows = partial(learned.table, str(chosen))
-                plots.draw(options["plot"], partial(picture, points, chosen), options["table"], rows)
+                drawn = partial(picture, found.points, found.chosen)
+                plots.draw(options["plot"], drawn, options["table"], learned.table)
             outcome.warnings += learned.warnings
-            output.tell_outcome(outcome)
             used = output.budget_figures(use_of(found.points, found.chosen, which), options["json"])
             again = run.command(data, found, model := learned.models[found.chosen])
             said = output.solution_figure(model) | ({} if again is None else {"command": again})
             figures = {**output.figures_of_run(outcome), **used, "model": str(path), **said}
             whole = found.as_dict()
             table = lane_lines(whole["lanes"], found.penalty, found.chosen)
-            output.show_run(figures, outcome.warnings, options, table, whole)
+            output.show_run(figures, outcome, options, table, whole)
         check_strictly(outcome.warnings, options)
 
 
@@ -143,6 +140,7 @@ def cv(data: list[str], options: Options) -> None:
     """
     from thresher.cli.console import console
     from thresher.data.sources.reader import prepare_readers
+    from thresher.plans.budget import use_of
     from thresher.plans.cv import CrossValidation
     from thresher.plans.models import of_estimates
 
@@ -151,18 +149,20 @@ def cv(data: list[str], options: Options) -> None:
     run = CrossValidation(options, model is not None).prepare(data, ui, [model])
     started += prepare_readers()
     outcome: Outcome = saving.finish(run)
-    found = run.judge()
-    number, which, use = run.choose(found)
+    found = run.judge().decided(ui.warn)
+    number, use = found.number(), use_of(found.points, found.number(), options["choose"])
+    if use and not found.models:
+        message = "weights are means over the folds, and a model of all rows has more"
+        ui.warn(f"{message}: give --model to choose by its own")
     used, own = output.budget_figures(use, options["json"]), dict[str, Any]()
     again = {"command": run.command(data, outcome, found.points[number].spec)}
     took = {"seconds": round(time.perf_counter() - started, 3)}
     with nullcontext() if model is None else saving.defer_signals(model):
         if model is not None:
-            final = found.choose(which)
+            final = found.choose()
             final.save(model)
             own = {**output.solution_figure(final), "nonzero": final.nonzero, "model": str(model)}
         outcome.warnings = [*outcome.warnings, *found.warnings]
-        output.tell_outcome(outcome)
         figures = {
             "folds": options["folds"],
             **output.figures_of_run(outcome),
@@ -173,10 +173,10 @@ def cv(data: list[str], options: Options) -> None:
         }
         del figures["features_seen"]
         each = [point.as_dict(found.penalty) for point in found.points]
-        whole = {"lanes": each, "chosen": number, "choice": which, "penalty": found.penalty}
+        whole = {"lanes": each, "chosen": number, "choice": found.choice, "penalty": found.penalty}
         whole |= {"folds": options["folds"], **used, **again, **took, **own}
         table = of_estimates(found.points, found.penalty, number)
-        output.show_run(figures, outcome.warnings, options, table, whole)
+        output.show_run(figures, outcome, options, table, whole)
         check_strictly(outcome.warnings, options)
     saving.tell_interrupted(run.trainer.cut_short, model)
 
@@ -200,10 +200,6 @@ def tune(data: list[str], options: Options) -> None:
     model, chosen = found.model, found.trials[found.chosen]
     with saving.defer_signals(path):
         model.save(path)
-        if search.lines is not None:
-            output.tell_skipped(search.lines)
-        output.tell_weightless(search.weightless, model.examples)
-        output.tell_warnings(found.warnings)
         rows = f"rows {(search.tuner.until or 0) + 1:,} to {chosen.rows:,}, each before it was learned"
         figures: dict[str, Any] = {
             "examples": model.examples,
@@ -223,7 +219,7 @@ def tune(data: list[str], options: Options) -> None:
         head = "late loss: over the last half of the rows used for choosing; the lowest is chosen"
         whole = {"trials": [asdict(one) for one in found.trials], "chosen": found.chosen}
         table = [head, *of_trials(found.trials, found.chosen)]
-        output.show_run(figures, found.warnings, options, table, whole)
+        output.show_run(figures, search.outcome, options, table, whole)
     saving.tell_interrupted(search.interrupted, path)
     check_strictly(found.warnings, options)
 
@@ -247,11 +243,10 @@ def select(data: list[str], options: Options) -> None:
             with saving.say_saved(path):
                 plots.draw(options["plot"], found.plot, options["table"], found.table)
             outcome.warnings = found.warnings
-            output.tell_outcome(outcome)
             figures = {**found.figures(), **output.figures_of_run(outcome), "model": str(path)}
             del figures["features_seen"]
             rows = {"kept_features": found.kept_rows()}
-            output.show_run(figures, found.warnings, options, found.lines(), rows)
+            output.show_run(figures, outcome, options, found.lines(), rows)
         check_strictly(found.warnings, options)
 
 
@@ -259,6 +254,7 @@ def select(data: list[str], options: Options) -> None:
 def boost(data: list[str], options: Options) -> None:
     """Minimise the sum of losses + L1 |w|_1 + L2 |w|^2 / 2 to a certified optimum, with data in memory."""
     from thresher.cli.console import console
+    from thresher.learning.training.trainer import Outcome
     from thresher.plans.models import lane_lines
     from thresher.runs import boost as runs
 
@@ -279,13 +275,13 @@ def boost(data: list[str], options: Options) -> None:
         if found.frontier is None:
             found.save(path)
         else:
-            lanes = found.frontier.write(path, found.frontier.number(), found.frontier.choice, state=False)
-        output.tell_skipped(source.report)
-        output.tell_warnings(found.warnings)
+            found.frontier.save(path)
+            lanes = found.frontier.summary()
         figures = {name: getattr(found.solution, name) for name in _OF_SOLUTION}
         figures |= {"nonzero": found.nonzero, "features_seen": found.solution.features_seen}
         figures |= {"seconds": round(found.solution.seconds, 3), "skipped": source.report.skipped}
         whole = {} if lanes is None else lanes.as_dict()
         table = [] if lanes is None else lane_lines(whole["lanes"], lanes.penalty, lanes.chosen)
-        output.show_run({**figures, "model": str(path)}, found.warnings, options, table, whole)
+        outcome = Outcome(figures, None, [source.report], [], found.warnings)
+        output.show_run({**figures, "model": str(path)}, outcome, options, table, whole)
         check_strictly(found.warnings, options)

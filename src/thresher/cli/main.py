@@ -62,8 +62,6 @@ def status_of(arguments: list[str]) -> int:
 
         with on_the_command_line():
             result = app.run(arguments)
-        if result == INTERRUPTED:  # typer caught KeyboardInterrupt before a command started
-            raise KeyboardInterrupt
         sys.stdout.flush()
     except KeyboardInterrupt as error:
         return _explain(what_ended(error))

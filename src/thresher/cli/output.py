@@ -42,19 +42,26 @@ def show(found: Mapping[str, object], as_json: bool) -> None:
 
 def show_run(
     figures: Mapping[str, object],
-    warnings: Sequence[Finding],
+    outcome: Outcome,
     options: Options,
     table: Sequence[str] = (),
     whole: Mapping[str, object] | None = None,
 ) -> None:
     """Print the figures of a run once its result is saved, if it is: after a `table` of its models.
 
-    As JSON, what is `whole` comes before the figures, and the warnings after them.
+    As JSON, what is `whole` comes before the figures, and the warnings after them. Before, lines and rows
+    that were not learned, and the warnings, on standard error.
     """
     from thresher.options.messages import as_shown
 
+    for report in outcome.reports:
+        tell_skipped(report)
+    if (count := outcome.figures.get("importance_0")) and outcome.figures["examples"]:
+        # if none was learned, a warning says so
+        click.echo(f"{count:,} {'row' if count == 1 else 'rows'} of importance 0: not learned", err=True)
+    tell_warnings(outcome.warnings)
     if options["json"]:
-        told = [{"name": one.name, "message": as_shown(one.message)} for one in warnings]
+        told = [{"name": one.name, "message": as_shown(one.message)} for one in outcome.warnings]
         figures = {**(whole or {}), **figures, "warnings": told}
     elif table and not options["quiet"]:
         click.echo("\n".join(table))
@@ -90,14 +97,6 @@ def tell_skipped(report: Report) -> None:
         click.echo(f"{report.merged:,} {rows} with repeated or unsorted ids: merged, sorted", err=True)
 
 
-def tell_outcome(outcome: Outcome) -> None:
-    """Print skipped lines and rows, and the warnings, of a training on standard error."""
-    for report in outcome.reports:
-        tell_skipped(report)
-    tell_weightless(outcome.figures.get("importance_0", 0), outcome.figures["examples"])
-    tell_warnings(outcome.warnings)
-
-
 def figures_of_run(outcome: Outcome) -> dict[str, Any]:
     """Counts and times of a training of several models."""
     of_one = "progressive_loss", "nonzero", "examples_per_second", "importance_0", "solved"
@@ -125,12 +124,6 @@ def tell_reading(report: Report) -> None:
 
     tell_skipped(report)
     tell_warnings(troubles_of_reading(report))
-
-
-def tell_weightless(count: int, learned: int) -> None:
-    """Print how many rows had importance 0, unless none was `learned`, of which a warning tells."""
-    if count and learned:
-        click.echo(f"{count:,} {'row' if count == 1 else 'rows'} of importance 0: not learned", err=True)
 
 
 def tell_warnings(warnings: Sequence[Finding]) -> None:

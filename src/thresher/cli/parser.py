@@ -178,32 +178,22 @@ class Command(click.Command):
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Write the arguments, then the options: of many, those of the first page or of some headings."""
-        word = ctx.meta.get(_HEADING, "")
-        if self.arguments and word in ("", _ALL):
-            with formatter.section("Arguments"):
-                formatter.write_dl([(one.metavar, one.help) for one in self.arguments])
-        rows = {
-            str(one.name): one.get_help_record(ctx)
-            for one in self.get_params(ctx)
-            if isinstance(one, click.Option)
-        }
-        told = {name: row for name, row in rows.items() if row is not None}
-        first = under("", self.known)
-        if len(self.known) <= MANY:
-            with formatter.section("Options"):
-                formatter.write_dl([told[name] for name in [*first, "help"] if name in told])
-            return
-        wanted = {one: HEADINGS[one][0] for one in (HEADINGS if word == _ALL else [word] if word else [])}
-        pages = {title: under(one, told) for one, title in wanted.items()}
-        if not word:
-            pages = {"Options": [name for name in first if name in told]}
-        elif word == _ALL and (own := [name for name in first if name in told and name not in EVERY_DAY]):
-            pages = {"Options": own, **pages}
-        for title, names in pages.items():
-            if names:
+        word, first, few = ctx.meta.get(_HEADING, ""), under("", self.known), len(self.known) <= MANY
+        options = [one for one in self.get_params(ctx) if isinstance(one, click.Option)]
+        told = {str(one.name): row for one in options if (row := one.get_help_record(ctx)) is not None}
+        pages = {}
+        if word in ("", _ALL):
+            pages["Arguments"] = [(one.metavar, one.help) for one in self.arguments]
+        if few or word in ("", _ALL):
+            own = [*first, "help"] if few else [one for one in first if not word or one not in EVERY_DAY]
+            pages["Options"] = [told[name] for name in own if name in told]
+        for one in () if few else HEADINGS if word == _ALL else filter(None, [word]):
+            pages[HEADINGS[one][0]] = [told[name] for name in under(one, told)]
+        for title, rows in pages.items():
+            if rows:
                 with formatter.section(title):
-                    formatter.write_dl([told[name] for name in names])
-        if not word:
+                    formatter.write_dl(rows)
+        if not (word or few):
             with formatter.section(f"More options: {ctx.command_path} --help HEADING, or --help all"):
                 for one in HEADINGS:
                     flags = " ".join(self.known[name].flag for name in under(one, told) if name not in first)

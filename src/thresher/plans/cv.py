@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import replace
-from typing import Any
 
 from thresher.learning.model.model_set import ModelSet
 from thresher.learning.model.prediction import LinearPredictor
@@ -13,16 +12,13 @@ from thresher.learning.model.recipe import Recipe
 from thresher.learning.training.trainer import Outcome
 from thresher.options.lanes import AUTO
 from thresher.options.layouts import of_options
-from thresher.options.messages import flag_of, shell_or_python
 from thresher.options.option import Options
-from thresher.plans.budget import use_of
 from thresher.plans.folds import (
     Folds,
     FoldScores,
     check_size,
     estimates_of,
 )
-from thresher.plans.frontier import chosen_of
 from thresher.plans.models import Frontier
 from thresher.plans.path import check_varied, recipes_of
 from thresher.plans.penalties import PenaltyRange, leaves_penalty_open, penalty_name
@@ -70,17 +66,7 @@ class CrossValidation(Plan):
             scores = FoldScores(models, folds, chunks, judge)
         points = estimates_of(models, folds, scores.figures, judge)
         final = [one.model for one in points if one.model is not None]
-        return Frontier(self.penalty, points, final, scores.troubles(), folds=folds)
-
-    def choose(self, found: Frontier) -> tuple[int, str, dict[str, Any] | None]:
-        """The number of the chosen penalty, the criterion used, and the use of a budget of weights."""
-        number, which, missed = chosen_of(found.points, self.options["choose"], self.ui.warn)
-        found.warnings.extend(missed)
-        use = use_of(found.points, number, self.options["choose"])
-        if use and not found.models:
-            remedy = f"give {shell_or_python(flag_of('model'), 'refit=True')} to choose by its own"
-            self.ui.warn(f"weights are means over the folds, and a model of all rows has more: {remedy}")
-        return number, which, use
+        return Frontier(self.penalty, points, final, scores.troubles(), self.options["choose"], folds)
 
     def command(self, data: Sequence[str], outcome: Outcome, rule: str) -> str:
         """The command that trains a model of all rows."""

@@ -1,20 +1,17 @@
-"""The frontier: loss and number of weights for each penalty, and which of them is chosen; its picture."""
+"""The frontier: loss and number of weights for each penalty; its picture."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from thresher.data.chunk import Chunk
-from thresher.data.errors import DataError
 from thresher.drawing import Axis, Series, chart
-from thresher.learning.diagnostics.findings import Finding
-from thresher.learning.files.choice import LOSS, Point, choose
+from thresher.learning.files.choice import LOSS, Point
 from thresher.learning.model.model_set import ModelSet
 from thresher.learning.model.objective import F64
 from thresher.learning.training.scores import Scored, Scores
-from thresher.options.training import BEST
 from thresher.plans.penalties import penalty_in
 
 
@@ -54,29 +51,6 @@ def end_of_range(points: Sequence[Point], number: int) -> str | None:
     return f"the {end} penalty of the range was chosen: a wider range may contain a better one"
 
 
-def chosen_of(
-    points: Sequence[Point], which: str, say: Callable[[str], object] = lambda line: None
-) -> tuple[int, str, list[Finding]]:
-    """The index of the point that `which` selects, and the criterion used: another if none satisfies it.
-
-    Then a warning says so. Calls `say` if the choice is at an end of the range. `DataError` if no model has a
-    loss.
-    """
-    try:
-        number = choose(points, which)
-    except ValueError as error:
-        if which == BEST:
-            raise DataError(str(error)) from error
-        sizes = [one.size for one in points if one.criterion < _INFINITE]  # the fewest weights, or the best
-        instead = f"nnz:{math.ceil(min(sizes))}" if which.startswith("nnz:") and sizes else BEST
-        reason = f"{error}; choosing {'the best' if instead == BEST else 'that'} instead"
-        return *chosen_of(points, instead, say)[:2], [Finding("choice", reason)]
-    if message := end_of_range(points, number):
-        say(message)
-    return number, which, []
-
-
-_INFINITE = float("inf")
 Place = tuple[float, ...]
 
 
@@ -89,9 +63,9 @@ def measure_of(points: Sequence[Point]) -> str:
 def picture(points: Sequence[Point], chosen: int, **shape: Any) -> str:
     """The SVG: a dot for each penalty, a line through those that no other beats, the chosen one large."""
     measure = measure_of(points)
-    known = [point for point in points if point.criterion < _INFINITE]
+    known = [point for point in points if point.criterion < math.inf]
     best = pareto_front([(point.size, point.criterion, point.figure) for point in known])
-    large = [points[chosen]] if points[chosen].criterion < _INFINITE else []
+    large = [points[chosen]] if points[chosen].criterion < math.inf else []
     told = "No model has a finite loss."
     for point in large:
         sizes = [one.size for one in known]

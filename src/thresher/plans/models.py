@@ -10,15 +10,17 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
 
+from thresher.data.errors import DataError
 from thresher.engine.atomic import check_writable
-from thresher.learning.diagnostics.findings import Finding, warn
-from thresher.learning.files.choice import FrontierTable, Point, choose
+from thresher.learning.diagnostics.findings import Finding
+from thresher.learning.files.choice import FrontierTable, choose
 from thresher.learning.files.model_file import FRONTIER, Contents, ModelFileError, save_all
 from thresher.learning.inspection.formatting import format_figure, tab_separated
 from thresher.learning.inspection.plots import check_ending, write
 from thresher.learning.model.model import Model
 from thresher.options.messages import flag_of, mention_command
 from thresher.options.option import UsageError
+from thresher.options.training import BEST
 from thresher.plans import budget, frontier
 from thresher.plans.folds import Estimate, Folds
 from thresher.plans.frontier import picture
@@ -124,7 +126,7 @@ class Frontier:
     file, the weights to predict with; none if models were only cross-validated"""
     warnings: list[Finding] = field(default_factory=list)
     """trouble with the data or the run"""
-    choice: str = "best"
+    choice: str = BEST
     """what is chosen unless you say otherwise"""
     folds: Folds | None = None
     """how rows were split for cross-validation"""
@@ -193,12 +195,15 @@ class Frontier:
         """Draw loss over the number of weights to an SVG file. Raises OSError, ValueError."""
         check_ending(fspath(path))
         check_writable(Path(path))
-        write(Path(path), picture(self._told(), self.number(which)))
+        told = self.summary(which)
+        write(Path(path), picture(told.points, told.chosen))
 
     def table(self, which: str | None = None) -> str:
         """The models as tab-separated values, with a header. Raises ValueError."""
-        chosen, penalty = self.number(which), self.penalty or ""
-        rows = [{**one.as_dict(penalty), "chosen": k == chosen} for k, one in enumerate(self._told())]
+        told = self.summary(which)
+        rows = [
+            {**one.as_dict(told.penalty), "chosen": k == told.chosen} for k, one in enumerate(told.points)
+        ]
         return tab_separated(rows, [*dict.fromkeys(key for one in rows for key in one)])
 
     def save(self, path: str | PathLike[str], which: str | None = None, *, state: bool = False) -> None:
@@ -206,25 +211,32 @@ class Frontier:
 
         With `state`, also what the models need to keep learning: often a thousand times the weights.
         """
-        chosen = self.number(which)
-        self.write(path, chosen, self.choice if which is None else which, state)
-
-    def write(self, path: str | PathLike[str], chosen: int, choice: str, state: bool) -> FrontierTable:
-        """Write the file, in which the model with the number `chosen` is the `choice`. OSError."""
-        table = FrontierTable(self.penalty or "", self._told(), chosen, choice)
+        table = self.summary(which)
         pairs = zip(self.points, self._models, strict=True)
         kept = [None if point.dropped is not None else model for point, model in pairs]
         save_all(kept, fspath(path), {FRONTIER: asdict(table)}, state=state)
-        return table
 
-    def _told(self) -> list[Point]:
-        """The points as a file and a picture have them: of folds, the means."""
-        return self.points if self.folds is None else [one.told() for one in self.points]
+    def summary(self, which: str | None = None) -> FrontierTable:
+        """What a file and a picture have of the models: of folds, the means. ValueError."""
+        points = self.points if self.folds is None else [one.told() for one in self.points]
+        choice = self.choice if which is None else which
+        return FrontierTable(self.penalty or "", points, self.number(choice), choice)
 
+    def decided(self, say: Callable[[str], object] = lambda line: None) -> Frontier:
+        """The same models; if the choice selects none of them, with another, and a warning that says so.
 
-def with_choice(found: Frontier) -> Frontier:
-    """The models, of which one is chosen: another, with a warning, if the criterion selects none."""
-    if all(point.criterion == math.inf for point in found.points):
-        return found  # choosing explains it
-    _, choice, missed = frontier.chosen_of(found.points, found.choice)
-    return replace(found, choice=choice, warnings=found.warnings + warn(missed))
+        Calls `say` if the choice is at an end of the range. `DataError` if no model has a loss.
+        """
+        try:
+            number = self.number()
+        except ValueError as error:
+            if self.choice == BEST:
+                raise DataError(str(error)) from error
+            sizes = [one.size for one in self.points if one.criterion < math.inf]
+            fewest = f"nnz:{math.ceil(min(sizes))}" if self.choice.startswith("nnz:") and sizes else ""
+            reason = f"{error}; choosing {'that' if fewest else 'the best'} instead"
+            other = replace(self, choice=fewest or BEST, warnings=[*self.warnings, Finding("choice", reason)])
+            return other.decided(say)
+        if message := frontier.end_of_range(self.points, number):
+            say(message)
+        return self

@@ -22,9 +22,8 @@ from thresher.options.layouts import of_options
 from thresher.options.messages import mention
 from thresher.options.model import RecipeOptions
 from thresher.options.option import Options, UsageError, given_options
-from thresher.options.training import BEST
 from thresher.plans import budget
-from thresher.plans.frontier import chosen_of, points_of
+from thresher.plans.frontier import points_of
 from thresher.plans.models import Frontier
 from thresher.plans.penalties import (
     PenaltyRange,
@@ -126,16 +125,7 @@ class Paths(Plan):
         first = self.trainer
         points = points_of(first.models, first.scores, first.policy.scored, first.plan.judge)
         models = first.models.models
-        choice = self.options["choose"] or BEST
-        return Frontier(penalty_name(models[0].rule), points, models, choice=choice)
-
-    def save_frontier(self, found: Frontier, path: Path, *, say: bool = True) -> FrontierTable:
-        """Write the models; return their table. OSError, `DataError`."""
-        kept = bool(self.options["state"]) or self.options["continue_from"] is not None
-        told = [self.ui.warn] if say else []
-        number, which, missed = chosen_of(found.points, self.options["choose"], *told)
-        found.warnings.extend(missed)
-        return found.write(path, number, which, kept)
+        return Frontier(penalty_name(models[0].rule), points, models, choice=self.options["choose"])
 
     def command(self, data: Sequence[str], found: FrontierTable, chosen: Model) -> str | None:
         """The command that trains the chosen model for as many passes as were best, on all rows.

@@ -29,7 +29,7 @@ from thresher.learning.training.interruption import Interrupted, Stopper
 from thresher.learning.training.passes import Passes, ReplayBuffer, bytes_to_keep, passes_for
 from thresher.learning.training.progress import Ui
 from thresher.learning.training.shares import HeldOutPart
-from thresher.learning.training.trainer import Trainer, TrainingPlan
+from thresher.learning.training.trainer import Outcome, Trainer, TrainingPlan
 from thresher.options.lanes import VARIED
 from thresher.options.layouts import layout_asked, of_options
 from thresher.options.messages import mention
@@ -82,14 +82,10 @@ class Search:
     for. Or, if its rule is automatic and the rows fit in memory, in as many as `train` makes of them.
     """
 
+    outcome: Outcome
+    """that of the last reading, which has the best settings; with the line counts of the first"""
     interrupted = False
     """whether Ctrl-C came when the best setting was known, and learned in further passes"""
-    lines: Report | None = None
-    """line counts of the data"""
-    weightless = 0
-    """rows of importance 0 in a reading"""
-    warnings: Sequence[Finding] = ()
-    """trouble in the last reading, which has the best settings"""
 
     def __init__(self, options: Options) -> None:
         for name in VARIED:
@@ -127,18 +123,18 @@ class Search:
 
     def run(self) -> None:
         """Run all rounds. Raises `DataError`."""
+        reports = list[Report]()
         if self._counts:
             source = self._order.over(self._holdout.rest(self._reads.first), 1)
             with closing(source.chunks()) as chunks:
                 rows = sum(len(chunk.counting()) for chunk in chunks)
-            self.lines = self._reads.first.report
+            reports = [self._reads.first.report]
             self.tuner.until = judged_rows(rows)
         for number in range(len(self.tuner.rounds)):
             lanes, error = self.tuner.draw(number), None
             try:
-                outcome = self._trainer(lanes, TrainingPlan(1, None)).run()
-                self.warnings, self.weightless = outcome.warnings, outcome.figures.get("importance_0", 0)
-                self.lines = self.lines or outcome.reports[0]
+                self.outcome = self._trainer(lanes, TrainingPlan(1, None)).run()
+                self.outcome.reports = reports = reports or self.outcome.reports
             except DivergedError as found:
                 error = found
             self.tuner.settle(lanes, error)
@@ -161,15 +157,15 @@ class Search:
         trainer = self._trainer(Model(best.recipe), TrainingPlan(passes, None), **extras)
         stopper.listen_here()
         try:
-            self.warnings, self.tuner.model = trainer.run().warnings, trainer.model
+            self.outcome.warnings, self.tuner.model = trainer.run().warnings, trainer.model
         except DivergedError as error:
             kept = "the best setting is kept as it was after one pass, since it diverged in a later one"
-            self.warnings = [*self.warnings, Finding("diverged", f"{kept}: {error}")]
+            self.outcome.warnings.append(Finding("diverged", f"{kept}: {error}"))
         except Interrupted:
             self.interrupted = True
             kept = "interrupted in the passes of the best setting, which is kept as it was after the first"
-            found = Finding("ended-early", f"{kept}: train again for the other passes")
-            self.warnings = [*self.warnings, found]
+            more = "train again for the other passes"
+            self.outcome.warnings.append(Finding("ended-early", f"{kept}: {more}"))
         finally:
             stopper.close()
 
@@ -187,13 +183,13 @@ class Search:
             with closing(held.chunks()) as chunks:
                 found = evaluate.score(model, chunks).figures()
             if not found["examples"]:
-                self.warnings = [*self.warnings, weightless_held_out()]
+                self.outcome.warnings.append(weightless_held_out())
             report = {**finite(found)}
         else:
             loss, weight = self.tuner.late
             examples = trial.rows - (self.tuner.until or 0)
             report = {"examples": examples, "loss": loss / weight if weight else None}
-        return Tuned(model, self.tuner.trials, self.tuner.chosen or 0, report, [*self.warnings])
+        return Tuned(model, self.tuner.trials, self.tuner.chosen or 0, report, [*self.outcome.warnings])
 
     def command(self, data: Sequence[str]) -> str:
         """The command that trains the best setting alone."""

@@ -20,7 +20,7 @@ from thresher.options.option import Options, UsageError
 from thresher.options.training import is_range
 from thresher.plans import run_setup
 from thresher.plans.folds import Folds
-from thresher.plans.frontier import chosen_of, points_held_out
+from thresher.plans.frontier import points_held_out
 from thresher.plans.models import Frontier
 from thresher.plans.penalties import PenaltyRange
 
@@ -83,10 +83,10 @@ def prepare(
         made = wanted.down_from, folds.count, folds.folds_of, ui.say
         models, margins, rows = solve_along(*solving, *made)
         points = points_held_out(models, rows, margins)
-        number, which, missed = chosen_of(points, options["choose"], ui.warn)
-        found = models[number]
-        found.frontier = Frontier("l1", points, models, choice=which)
-        found.warnings += missed
+        chosen = Frontier("l1", points, models, choice=options["choose"]).decided(ui.warn)
+        found = models[chosen.number()]
+        found.frontier = chosen
+        found.warnings += chosen.warnings
         return found
 
     return source, along
