@@ -22,7 +22,7 @@ from thresher.learning.diagnostics.column_findings import troubles_of_reading
 from thresher.learning.diagnostics.findings import warn
 from thresher.learning.files import model_file
 from thresher.learning.inspection import plots
-from thresher.learning.inspection.feature_names import find_in
+from thresher.learning.inspection.feature_names import find_in, keep_names
 from thresher.learning.model.ensemble import Ensemble, predictor_of
 from thresher.learning.model.model import Model, as_model
 from thresher.learning.model.objective import Output
@@ -690,5 +690,5 @@ def _train(plan: Plan, data: Data) -> Any:
     outcome, model = _outcome(plan), plan.trainer.model
     model.warnings, model.holdout = warn(outcome.warnings), outcome.holdout
     if plan.will_name:
-        plan.name_features()
+        keep_names(model, plan.source)
     return model

@@ -29,13 +29,13 @@ def info(model: str, options: Options) -> None:
 
     Columns and namespaces are known only if the model has names; thresher name adds them.
     """
-    from thresher.plans.run_setup import check_outputs
+    from thresher.plans.run_setup import check_written
     from thresher.runs.files import describe, draw
 
     path, drawn = Path(model), (options["plot"], options["table"])
     found = describe(path)
     if drawn != (None, None):
-        check_outputs(drawn, [model])
+        check_written([], options, [model])
         saving.check_drawn(options)
         draw(path, *drawn)
     output.show(found, options["json"])
@@ -63,7 +63,7 @@ def name(model: str, data: list[str], options: Options) -> None:
     with these features. Labels are ignored.
     """
     from thresher.data.files.paths import expand
-    from thresher.plans.run_setup import check_outputs, extra_outputs
+    from thresher.plans.run_setup import check_written
     from thresher.runs import files
 
     path = Path(model)
@@ -73,7 +73,7 @@ def name(model: str, data: list[str], options: Options) -> None:
     if options["output_file"]:
         saving.check_targets(target, options, inputs)
     else:  # the model that is read: if it is none, reading it says why
-        check_outputs([target, *extra_outputs(options)], inputs)
+        check_written([target], options, inputs)
     figures, write = files.name(path, data, options, target)
     with saving.defer_signals(target):
         write()

@@ -32,13 +32,12 @@ def check_targets(path: Path | None, options: Options, inputs: Iterable[str | Pa
     An existing file must be empty, a model or a checkpoint. OSError, UsageError.
     """
     from thresher.data.files.paths import begins_a_model
-    from thresher.plans.run_setup import check_outputs, extra_outputs
+    from thresher.plans.run_setup import check_written
 
-    extras, held = extra_outputs(options), options.get("holdout")
-    check_outputs([path, *extras], [*inputs, "-" if held is None else str(held)])
+    held, started = options.get("holdout"), [options.get(name) for name in ("init", "continue_from")]
+    check_written([path], options, [*inputs, "-" if held is None else str(held)])
     check_kind(path, "a model", begins_a_model)
-    started = [options.get(name) for name in ("init", "continue_from")]
-    check_outputs(extras, [str(one) for one in started if one is not None])
+    check_written([], options, [str(one) for one in started if one is not None])
     check_kind(options.get("curve"), "a curve", lambda head: head.startswith(_CURVE))
     check_drawn(options)
 

@@ -188,11 +188,11 @@ def export(model: str, options: Options) -> None:
 
     What a target cannot express is refused before anything is written.
     """
-    from thresher.plans.run_setup import check_outputs
+    from thresher.plans.run_setup import check_written
     from thresher.runs import using
 
     target = options["output_file"]
-    check_outputs([target], [model])
+    check_written([target], options, [model])
     saving.check_kind(target, "an export", lambda head: any(mark in head for mark in _EXPORTS))
     made = using.export(Path(model), options["to"], target)
     if target is None:

@@ -11,7 +11,6 @@ from typing import Any, NamedTuple, Self
 
 from thresher.data.columns import same_columns
 from thresher.data.errors import DataError
-from thresher.data.files.topics import Extent
 from thresher.data.formats.tables.column_statistics import columns_seen
 from thresher.data.inputs.any_data import Data, is_matrix, open_data
 from thresher.data.layout import COLUMN_OPTIONS, AnyLayout, Layout, SettledLayout
@@ -38,7 +37,7 @@ from thresher.learning.training.passes import Passes, bytes_of
 from thresher.learning.training.progress import Ui, of_earlier
 from thresher.learning.training.record import Difference, Record
 from thresher.learning.training.shares import HeldOutPart, check_ungrouped
-from thresher.learning.training.trainer import Outcome, Trainer, TrainingPlan
+from thresher.learning.training.trainer import Outcome, Trainer
 from thresher.options.data import LayoutOptions
 from thresher.options.layouts import layout_asked, of_options
 from thresher.options.messages import mention, mention_command
@@ -56,26 +55,6 @@ class Opened(NamedTuple):
     order: Order
     again: Callable[[], Source]
     """opens them once more"""
-
-
-class _Beginning(NamedTuple):
-    """What a training begins with."""
-
-    data: Data
-    topics: tuple[Extent, ...]
-    """what is read of topics"""
-    training: TrainingPlan
-    models: ModelSet | None
-    """those that go on, or are resumed; None for new ones"""
-    before: TrainingState | None
-    """the state in a checkpoint that is resumed"""
-    started: LinearPredictor | None
-    """the weights that new models start from"""
-    earlier: Record | None
-    """the record of models that go on"""
-    recipe: Recipe
-    read: dict[str, Any]
-    """how the data are opened"""
 
 
 class Plan:
@@ -137,8 +116,18 @@ class Plan:
         """
         options, checkpoint_path = self.options, self.options.get("checkpoint")
         training, judge = run_setup.plan_of(options, ui, self.name, checkpoint_path, self.held)
-        begun = self._begin(data, training, ui)
-        data, topics, training, models, before, started, earlier, recipe, read = begun
+        models, earlier, before = self._trained(ui)
+        then, part = before or earlier or Record(), training.holdout_every
+        data, topics = run_setup.with_extents(data, then.topics, ui, resumes=before is not None)
+        # one pass unless asked for more: over topics, since the next run goes on after these rows; if the
+        # model was made in one; and over what a server has logged, which it has learned in one
+        once = bool(topics or (earlier and (earlier.passes == 1 or run_setup.is_logged(data))))
+        training = run_setup.agree(training, options, before, once)
+        if topics and not data:
+            if models is None or earlier is None:
+                raise DataError(f"{topics[0].name}: no messages yet")
+            raise run_setup.nothing_new(models.lead, earlier, topics)
+        recipe, read, started = self._reading(data, models, before is not None, part, ui)
         if training.judge != LOSS and judge is None and not (training.holdout_every or self.rereads):
             raise UsageError(f"{mention(judge=training.judge)} needs {mention('holdout')}")
         order = make_order(options["order"] or (before.order if before else "as-is"), recipe.seed)
@@ -150,7 +139,7 @@ class Plan:
         domain_now = domain if earlier is None else domain.of_model()
         source = open_data(data, domain_now, **read)
         held = run_setup.holdout_of(judge, domain, source, read, training.passes == 1)
-        run_setup.check_written(outputs, options, data, source, held)
+        run_setup.check_written(outputs, options, (), data, source, held)
         if earlier is not None and isinstance(source, LogSource) and source.begin.row:
             begin = f"begins with row {source.begin.row + 1:,}"
             ui.warn(f"{source.folder}: {begin}; those before have been removed")
@@ -214,11 +203,13 @@ class Plan:
         self.trainer, self.source, self.ui = trainer, source, ui
         return self
 
-    def _begin(self, data: Data, training: TrainingPlan, ui: Ui) -> _Beginning:
-        """New models, perhaps with the weights of another; or trained ones, which go on or are resumed."""
-        options, part = self.options, training.holdout_every
+    def _trained(self, ui: Ui) -> tuple[ModelSet | None, Record | None, TrainingState | None]:
+        """The models that go on and their record, or those of a checkpoint and its state; None for new ones.
+
+        `UsageError` for options that contradict them.
+        """
+        options, resumes = self.options, bool(self.options.get("resume"))
         init, old, checkpoint_path = (options.get(name) for name in ("init", "continue_from", "checkpoint"))
-        resumes = bool(options.get("resume"))
         if init is not None and (resumes or old is not None):
             begun, other = ("training", "resume") if resumes else ("model", "continue_from")
             how = "continues one" if resumes else "goes on with one"
@@ -227,50 +218,45 @@ class Plan:
         if checkpoint_path is not None and not resumes:
             look_at(checkpoint_path, ui)
         models, earlier = (None, None) if old is None else self.go_on(old)
-        if resumes and checkpoint_path is not None:
-            resumed, before = checkpoint.load(checkpoint_path, self.name)
-            check_same(self.difference(resumed, before), "the checkpoint")
-            check_same(of_reading(options, resumed.layout, before), "the checkpoint")
-            if models is not None and (
-                before.earlier != earlier
-                or replace(resumed.recipe, layout=None) != replace(models.recipe, layout=None)
-            ):
-                said = mention("continue_from")
-                reason = f"was made without {said}; leave it out"
-                if before.earlier is not None:
-                    reason = (
-                        "goes on from another model, or from this one as it was before:"
-                        f" give the same {said}, or leave it out"
-                    )
-                raise UsageError(f"the checkpoint {reason}")
-            layout = run_setup.layout_of_checkpoint(options, resumed.layout)
-            read = run_setup.reading_of(options, layout, part)
-            again = run_setup.with_extents(data, before.topics, ui, resumes=True)
-            training = run_setup.agree(training, options, before)
-            return _Beginning(*again, training, resumed, before, None, None, resumed.recipe, read)
-        data, topics = run_setup.with_extents(data, () if earlier is None else earlier.topics, ui)
-        # one pass unless asked for more: over topics, since the next run goes on after these rows; if the
-        # model was made in one; and over what a server has logged, which it has learned in one
-        once = earlier is not None and (earlier.passes == 1 or run_setup.is_logged(data))
-        if (topics or once) and options["passes"] is None and options["replay"] is None:
-            training = replace(training, passes=1, replay=0)
-        if topics and not data:
-            if models is None or earlier is None:
-                raise DataError(f"{topics[0].name}: no messages yet")
-            raise run_setup.nothing_new(models.lead, earlier, topics)
-        if models is not None:
+        if not resumes or checkpoint_path is None:
+            return models, earlier, None
+        resumed, before = checkpoint.load(checkpoint_path, self.name)
+        check_same(self.difference(resumed, before), "the checkpoint")
+        check_same(of_reading(options, resumed.layout, before), "the checkpoint")
+        if models is not None and (
+            before.earlier != earlier
+            or replace(resumed.recipe, layout=None) != replace(models.recipe, layout=None)
+        ):
+            said = mention("continue_from")
+            reason = f"was made without {said}; leave it out"
+            if before.earlier is not None:
+                reason = (
+                    "goes on from another model, or from this one as it was before:"
+                    f" give the same {said}, or leave it out"
+                )
+            raise UsageError(f"the checkpoint {reason}")
+        return resumed, None, before
+
+    def _reading(
+        self, data: Data, models: ModelSet | None, resumes: bool, part: HeldOutPart, ui: Ui
+    ) -> tuple[Recipe, dict[str, Any], LinearPredictor | None]:
+        """The recipe, how the data are opened for it, and the weights that new models start from."""
+        options = self.options
+        if models is None:
+            started = None if options.get("init") is None else _predictor_of(options["init"])
+            layout = _layout(data, options, started)
+            defining = options.but(l1=None) if self.varies else options
+            recipe, read = run_setup.recipe_for(data, defining, layout, part, ui, started)
+            self.look(recipe)
+            return recipe, read, started
+        if resumes:
+            layout = run_setup.layout_of_checkpoint(options, models.layout)
+        else:
             layout, words = _layout(data, options, models.lead, grouped=True), models.lead.classes
             if words and not (layout and layout.classes):  # rows in memory are labelled with the same words
                 layout = replace(layout or Layout(), classes=words)
             check_ungrouped(part, run_setup.groups_of(layout, options))
-            read = run_setup.reading_of(options, layout, part)
-            return _Beginning(data, topics, training, models, None, None, earlier, models.recipe, read)
-        started = None if init is None else _predictor_of(init)
-        layout = _layout(data, options, started)
-        defining = options.but(l1=None) if self.varies else options
-        recipe, read = run_setup.recipe_for(data, defining, layout, part, ui, started)
-        self.look(recipe)
-        return _Beginning(data, topics, training, None, None, started, None, recipe, read)
+        return models.recipe, run_setup.reading_of(options, layout, part), None
 
     def run(self) -> Outcome:
         """Train. Raises `Interrupted`, `DataError`, `DivergedError`."""
@@ -287,7 +273,7 @@ class Plan:
             return True
         self.ui.say("reading the names of features")
         try:
-            if not self.trainer.stopper.unless_asked(self.name_features):
+            if not self.trainer.stopper.unless_asked(partial(keep_names, self.trainer.model, self.source)):
                 return False
         except DataError as error:
             raise DataError(f"{error} ({WITHOUT_NAMES.format(path)})") from error
@@ -297,12 +283,8 @@ class Plan:
     @property
     def will_name(self) -> bool:
         """Whether names are found once the model is learned: asked for, or those it started from go on."""
-        started = getattr(self.trainer.model, "names", None) and self.source.nameable
-        return bool(self.options.get("names") or (started and self.source.rereadable))
-
-    def name_features(self) -> None:
-        """Find and keep the names of features. `DataError`."""
-        keep_names(self.trainer.model, self.source)
+        source, named = self.source, bool(getattr(self.trainer.model, "names", None))
+        return bool(self.options.get("names")) or (named and source.rereadable and source.nameable)
 
     def figures(self, outcome: Outcome) -> dict[str, Any]:
         """Figures of what `run` has learned, and of the run."""

@@ -139,9 +139,19 @@ def passes_asked(options: Options) -> tuple[int, int]:
         return settle_passes(AUTO if passes is None else passes, REPLAY if replay is None else replay)
 
 
-def agree(plan: TrainingPlan, options: Options, before: TrainingState) -> TrainingPlan:
-    """The plan, with options not given taken from the checkpoint; passes ``auto`` are those of it."""
-    passes, under_way = options["passes"], before.position.number
+def agree(plan: TrainingPlan, options: Options, before: TrainingState | None, once: bool) -> TrainingPlan:
+    """The plan, with options not given taken from the checkpoint; passes ``auto`` are those of it.
+
+    Without a checkpoint: one pass, if data are passed over `once` unless the user says otherwise.
+    """
+    passes = options["passes"]
+    if before is None:
+        return (
+            replace(plan, passes=1, replay=0)
+            if once and passes is None and options["replay"] is None
+            else plan
+        )
+    under_way = before.position.number
     number = None if passes in (None, AUTO) else passes
     if number is not None and number < under_way:
         raise UsageError(f"the checkpoint is in pass {under_way}: {mention('passes')} must be at least that")
@@ -410,24 +420,20 @@ def are_files(data: object) -> bool:
 def check_written(
     outputs: Iterable[Path | None],
     options: Options,
-    data: object,
+    inputs: Iterable[Path | str],
+    data: object = None,
     *sources: Any,
-    inputs: Iterable[Path | str] = (),
 ) -> None:
-    """Check the `outputs` of a run and the files in its options, which must differ from all that it reads.
+    """Check that `outputs` of a run, and those in its options, can be written, and differ from what it reads.
 
-    It reads `data` with `sources`, of which some may be None, and further `inputs`. OSError, `UsageError`.
+    It reads `inputs`, and `data` with `sources`, of which some may be None. OSError, `UsageError`.
     """
+    kind, _, rejected = options.get("on_error", "").partition("=")
+    beside = [options.get(name) for name in ("curve", "plot", "table", "checkpoint")]
+    beside.append(rejected if kind == "quarantine" else None)
     read = [name for one in sources if one is not None for name in one.names] if are_files(data) else []
-    check_outputs([*outputs, *extra_outputs(options)], [*inputs, *read])
-
-
-def check_outputs(outputs: Iterable[Path | None], inputs: Iterable[str | Path]) -> None:
-    """Check that outputs are writable and differ from inputs and each other; OSError, `UsageError`."""
-    taken = {_identity(Path(name)) for name in inputs if name != "-"}
-    for path in outputs:
-        if path is None:
-            continue
+    taken = {_identity(Path(name)) for name in [*inputs, *read] if name != "-"}
+    for path in [Path(one) for one in [*outputs, *beside] if one is not None]:
         check_writable(path)
         place = _identity(path)
         if place in taken and (path.is_file() or not path.exists()):
@@ -443,11 +449,3 @@ def _identity(path: Path) -> object:
     except OSError:
         return place
     return status.st_dev, status.st_ino
-
-
-def extra_outputs(options: Options) -> list[Path]:
-    """The files in the options of a run that are written beside its result."""
-    kind, _, rejected = options.get("on_error", "").partition("=")
-    named = [options.get(name) for name in ("curve", "plot", "table", "checkpoint")]
-    named.append(rejected if kind == "quarantine" else None)
-    return [Path(name) for name in named if name is not None]

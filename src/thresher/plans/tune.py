@@ -108,7 +108,7 @@ class Search:
         base, read = recipe_for(data, asked, layout_asked(options), every, ui)
         source = open_data(data, base.objective.domain, **read)
         self._held = holdout_of(judge, base.objective.domain, source, read, once=True)
-        check_written(outputs, options, data, source, self._held)
+        check_written(outputs, options, (), data, source, self._held)
         with of_options():
             self.tuner = Tuner(replace(base, layout=source.layout), rules, options["budget"])
         self._order, self._ui = make_order(options["order"] or "as-is", base.seed), ui

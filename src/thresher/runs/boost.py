@@ -72,7 +72,7 @@ def prepare(
     if note:
         ui.say(note)
     source = run_setup.open_data(data, head.domain, **read)
-    run_setup.check_written(outputs, options, data, source)
+    run_setup.check_written(outputs, options, (), data, source)
     solving = source, options["intercept"], head, plan, started
     if wanted is None:
         return source, partial(solve, *solving)

@@ -167,7 +167,7 @@ def predict(
     explained = _explainer(model, options["output_class"])
     more = {"ids": options["id"], "unlabelled": True, "live": True}
     source = source_for(model, data, model.head.open_domain, more=more, **given_options(options, ReadOptions))
-    check_written(outputs, options, data, source, inputs=inputs)
+    check_written(outputs, options, inputs, data, source)
     return Predicting(model, source, options, level, threshold, explained)
 
 
@@ -195,7 +195,7 @@ def measure(
     if options["plot"] is not None and not (head.has_probabilities if head.classifies else head.count == 1):
         raise UsageError(f"{mention('plot')} draws a calibration, of probabilities or of one number")
     source = source_for(model, data, head.domain.closed(model.classes), **given_options(options, ReadOptions))
-    check_written([], options, data, source, inputs=inputs)
+    check_written([], options, inputs, data, source)
     with of_options():
         found, slices = measure_slices(model, source, options["threshold"], options["slices"])
     told = {**found.figures(), **found.at(options["top"], options["cost"]), "nonzero": model.nonzero}
@@ -227,7 +227,7 @@ def report(
             found.command = remaking(Path(found.name), found.model.header, found.model.info)
     if data is not None:
         files = expand(data) if are_files(data) else []
-        check_written([target], options, data, inputs=[*inputs, *files])
+        check_written([target], options, [*inputs, *files])
         with of_options():
             reading = given_options(options, ReadOptions)
             facts.measure(found, data, options["threshold"], options["slices"], **reading)
