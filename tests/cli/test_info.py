@@ -265,7 +265,7 @@ def test_a_checkpoint_says_how_to_go_on(thresher: Thresher) -> None:
 )
 def test_a_checkpoint_of_a_path_says_how_to_go_on(options: str, thresher: Thresher) -> None:
     command = f"path train.svm -m f -q --rule ftrl {options}"
-    with full_disk(Frontier, "write"):
+    with full_disk(Frontier, "save"):
         thresher(f"{command} --checkpoint-every 90")
     words = shlex.split(thresher.ok("info f.checkpoint --json").json["command"])
     assert words[:5] == ["thresher", "path", "train.svm", "-m", "f"]

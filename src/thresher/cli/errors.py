@@ -46,8 +46,6 @@ def status_and_line(error: Exception) -> tuple[int, str]:
         return INTERRUPTED, INTERRUPTED_LINE
     if isinstance(error, OutputClosedError | BrokenPipeError):
         return FAILED, ""
-    if isinstance(error, WarnedError):
-        return FAILED, f"thresher: {error}"
     import click
 
     from thresher.data.errors import NothingNewError, OneLineError, printable
@@ -73,7 +71,7 @@ def status_and_line(error: Exception) -> tuple[int, str]:
         elif isinstance(error, OSError):
             place = f"{error.filename}: " if error.filename else ""
             text = "; ".join([place + reason_of(error), *getattr(error, "__notes__", ())])
-        elif not isinstance(error, OneLineError | DivergedError | OverflowError):
+        elif not isinstance(error, OneLineError | DivergedError | OverflowError | WarnedError):
             raise error
         return status, printable(as_shown(f"thresher: {text}"))
 

@@ -29,15 +29,6 @@ BOOSTED = "exponential"
 HOLDOUT = "FILE|SHARE|every-Nth|last:SHARE|FILTER"
 
 
-@dataclass(frozen=True)
-class _Lines(kinds.Whole):
-    """A number of examples; Python may say 0 for rows at 1, 2, 4, 8 and so on."""
-
-    def read(self, text: str) -> Any:
-        """The number, 1 or more."""
-        return kinds.Whole(1).read(text)
-
-
 def _replay(size: Any) -> str:
     from thresher.learning.training.passes import bytes_of
 
@@ -239,7 +230,8 @@ class EnsembleOptions(
     ]
     report_every: Annotated[
         int | None,
-        Option(_Lines(0), "N", unset="1, 2, 4, 8 and so on"),
+        # Python may say 0 for lines at 1, 2, 4, 8 and so on
+        Option(kinds.Text(kinds.Whole(0).take, kinds.Whole(1).read), "N", unset="1, 2, 4, 8 and so on"),
         "Examples between lines of the table.",
     ]
     continue_from: Annotated[
@@ -356,7 +348,7 @@ class SolverOptions(TypedDict, total=False):
     ]
     outputs: Annotated[
         str | None,
-        Option(kinds.Kind(), "classes|classes:LO-HI", unset="one; classes for softmax"),
+        Option(kinds.FILLED, "classes|classes:LO-HI", unset="one; classes for softmax"),
         "Tell several classes apart, with a loss of two classes each from the rest; classes are found by "
         "reading the labels first.",
     ]

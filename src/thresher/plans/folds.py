@@ -22,7 +22,7 @@ import math
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
 from functools import partial
 from typing import Any
 
@@ -31,7 +31,7 @@ import numpy as np
 from thresher.data.chunk import Chunk, concat
 from thresher.data.errors import DataError
 from thresher.learning.diagnostics.findings import Finding, no_groups, unlike
-from thresher.learning.files.choice import LOSS, Point
+from thresher.learning.files.choice import LOSS, Point, criterion_of
 from thresher.learning.model.model import Model
 from thresher.learning.model.model_set import ModelSet, Share
 from thresher.learning.model.recipe import Recipe, penalty_field
@@ -208,35 +208,24 @@ def estimates_of(
 
     They have the standard errors of their differences from the best on the same folds.
     """
-    parts, whole = models.parts[: folds.count], models.parts[-1].models if folds.whole else None
-    found = list[Estimate]()
+    found, means, judged = list[Estimate](), list[Figures](), [[one[judge] for one in own] for own in figures]
+    for own in figures:
+        # examples have no meaningful mean
+        names = [name for name in own[0] if name != "examples"] if own else []
+        each = {name: _mean([fold[name] for fold in own]) for name in names}
+        means.append({n + end: one[k] for n, one in each.items() for k, end in enumerate(("", "_se"))})
+    criteria = [criterion_of(judge, one) if one else math.inf for one in means]
+    best = judged[criteria.index(min(criteria))]
     for k, (recipe, own) in enumerate(zip(models.recipes, figures, strict=True)):
-        rule, dropped, means = recipe.rule_part, models.dropped.get(k), Figures()
-        for name in own[0] if own else ():
-            if name != "examples":  # which have no meaningful mean
-                means[name], means[f"{name}_se"] = _mean([fold[name] for fold in own])
-        counts = [part.models[k].nonzero for part in parts]
-        estimate = Estimate(
-            None if penalty_field(rule) is None else penalty_in(rule),
-            str(recipe.rule),
-            None if dropped else float(np.mean(counts)),
-            None,
-            means or None,
-            None,
-            dropped,
-            judge,
-            own,
-            counts,
-            None if whole is None else whole[k],
-        )
-        found.append(estimate)
-    judged = [[one[judge] for one in own] for own in figures]
-    known = [k for k, one in enumerate(found) if one.criterion < math.inf]
-    best = min(known, key=lambda k: found[k].criterion, default=0)
-    for k, values in enumerate(judged):
-        pairs = zip(values, judged[best], strict=True) if values else ()
+        rule, dropped = recipe.rule_part, models.dropped.get(k)
+        counts = [part.models[k].nonzero for part in models.parts[: folds.count]]
+        pairs = zip(judged[k], best, strict=True) if own else ()
         error = _mean([None if a is None or b is None else a - b for a, b in pairs])[1]
-        found[k] = replace(found[k], paired_error=error)
+        penalty = None if penalty_field(rule) is None else penalty_in(rule)
+        nonzero, held = None if dropped else float(np.mean(counts)), means[k] or None
+        model = models.parts[-1].models[k] if folds.whole else None
+        point = penalty, str(recipe.rule), nonzero, None, held, error, dropped, judge
+        found.append(Estimate(*point, own, counts, model))
     return found
 
 

@@ -56,8 +56,6 @@ from thresher.options.option import Options, UsageError, given_options, options_
 
 def _may_have_classes(loss: object, outputs: str | None) -> bool:
     """Whether a label may be one of several classes, or of two."""
-    if not isinstance(outputs, str | None):
-        raise ValueError(f"outputs must be a text such as 'classes', not {outputs!r}")
     part = parts.make("loss", "logistic" if loss is None else loss)
     one = outputs is None or outputs == "one" or outputs.startswith("classes")
     return one and (hasattr(part, "values_slopes") or part.DOMAIN == "binary")
@@ -89,16 +87,6 @@ OF_RULES = ("rule", "l1", "alpha", "l2")
 """Options that together define the rule"""
 
 
-def held_apart(options: Options, default: HeldOutPart = 0) -> tuple[HeldOutPart, Data | None]:
-    """What of the stream to hold out (0: nothing), and separate data to judge by, or None. `UsageError`."""
-    holdout = options.get("holdout")
-    if holdout is None:
-        return default, None
-    with of_options():
-        part = part_of(holdout)
-    return (0, holdout) if part is None else (part, None)
-
-
 def plan_of(
     options: Options,
     ui: Ui,
@@ -106,37 +94,35 @@ def plan_of(
     checkpoint_path: Path | None = None,
     default: HeldOutPart = 0,
 ) -> tuple[TrainingPlan, Data | None]:
-    """The plan, and separate data to judge by, or None. `UsageError`."""
-    part, held = held_apart(options, default)
-    made, kept = passes_asked(options)
-    unsaid = ui.report_every if "report_every" in options else None
-    every = options.get("report_every")
-    patience = options.get("early_stop") or 0
+    """The plan, and separate data to judge by, or None. `UsageError`.
+
+    What of the stream is held out (0: nothing) is the `default` unless options say otherwise.
+    """
+    holdout, passes, replay = (options.get(name) for name in ("holdout", "passes", "replay"))
     with of_options():
-        plan = TrainingPlan(
-            made,
-            unsaid if every is None else every,
-            part,
-            patience,
-            checkpoint_path,
-            options.get("checkpoint_every") or 0,
-            judge=options.get("judge") or LOSS,
-            replay=kept,
-            name=name,
-        )
+        part = default if holdout is None else part_of(holdout)
+        made, kept = settle_passes(AUTO if passes is None else passes, REPLAY if replay is None else replay)
+    held = holdout if part is None else None
+    every, patience = options.get("report_every"), options.get("early_stop") or 0
+    if every is None and "report_every" in options:
+        every = ui.report_every
+    plan = TrainingPlan(
+        made,
+        every,
+        part or 0,
+        patience,
+        checkpoint_path,
+        options.get("checkpoint_every") or 0,
+        kept,
+        judge=options.get("judge") or LOSS,
+        name=name,
+    )
     if patience and held is None and not plan.holdout_every:
         raise UsageError(f"{mention('early_stop')} needs {mention('holdout')}")
     for name in ("checkpoint_every", "resume"):
         if options.get(name) and checkpoint_path is None:
             raise UsageError(f"{mention(name)} needs the path of the checkpoint")
     return plan, held
-
-
-def passes_asked(options: Options) -> tuple[int, int]:
-    """The fields `passes` and `replay` of a plan. `UsageError`."""
-    passes, replay = options["passes"], options["replay"]
-    with of_options():
-        return settle_passes(AUTO if passes is None else passes, REPLAY if replay is None else replay)
 
 
 def agree(plan: TrainingPlan, options: Options, before: TrainingState | None, once: bool) -> TrainingPlan:
@@ -146,11 +132,8 @@ def agree(plan: TrainingPlan, options: Options, before: TrainingState | None, on
     """
     passes = options["passes"]
     if before is None:
-        return (
-            replace(plan, passes=1, replay=0)
-            if once and passes is None and options["replay"] is None
-            else plan
-        )
+        unsaid = once and passes is None and options["replay"] is None
+        return replace(plan, passes=1, replay=0) if unsaid else plan
     under_way = before.position.number
     number = None if passes in (None, AUTO) else passes
     if number is not None and number < under_way:
@@ -227,25 +210,26 @@ def recipe_for(
         layout = as_source(data, DOMAINS["real"]).layout
     check_ungrouped(part, groups_of(layout, options))
     read = reading_of(options, layout, part)
-    rule = options["rule"]
+    rule, loss, asked, offset = (
+        options["rule"],
+        options["loss"],
+        options["outputs"],
+        has_offsets(layout, options),
+    )
     if isinstance(rule, Recipe):
-        if options["loss"] is not None or options["outputs"] is not None:
+        if loss is not None or asked is not None:
             raise UsageError("a recipe contains its loss and outputs: change them with dataclasses.replace")
         _, _, read, _ = classes_in(data, rule.loss, rule.outputs, read)
-        more = {
-            name: value for name, value in given_options(options, RecipeOptions).items() if name != "rule"
-        }
-        more["offset"] = rule.offset or has_offsets(read["layout"], options)
+        more = given_options(options, RecipeOptions) | {"offset": rule.offset or offset}
         with of_options():
-            recipe = replace(rule, layout=None, **more)
-        return recipe, read | {"layout": with_gaps(read["layout"], recipe.centre)}
-    asked = options["outputs"]
-    if started is not None and started.head.outputs.most and asked in (None, "classes"):
-        asked = started.head.outputs.spec
-    loss, outputs, read, note = classes_in(data, options["loss"], asked, read)
-    if note:
-        ui.say(note)
-    recipe = recipe_of(options, started, loss=loss, outputs=outputs, offset=has_offsets(layout, options))
+            recipe = replace(rule, layout=None, **{name: one for name, one in more.items() if name != "rule"})
+    else:
+        if started is not None and started.head.outputs.most and asked in (None, "classes"):
+            asked = started.head.outputs.spec
+        loss, outputs, read, note = classes_in(data, loss, asked, read)
+        if note:
+            ui.say(note)
+        recipe = recipe_of(options, started, loss=loss, outputs=outputs, offset=offset)
     given: Any = data
     if is_beside(given) and is_matrix(given):
         recipe.signs().check_matrix(given[0].shape[1])

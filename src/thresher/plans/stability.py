@@ -330,19 +330,15 @@ def selection_of(halves: ModelSet, false: float | None, most: int | None) -> Sel
     order: NDArray[np.int64] = np.lexsort((keys, -effects.mean(axis=0), -counts))
     selected = float(np.mean([len(one) for one in living]))
     changes = (largest > 0).any(axis=0) & (largest < 0).any(axis=0)
+    columns = keys, counts / len(models), mean, low, high, np.atleast_1d(changes), output
+    arrays: dict[str, Any] = {name: one[order] for name, one in zip(_ARRAYS, columns, strict=True)}
     return Selection(
-        keys[order],
-        (counts / len(models))[order],
-        mean[order],
-        low[order],
-        high[order],
-        np.atleast_1d(changes)[order],
-        output[order],
-        len(models),
-        false,
-        features,
-        selected,
-        threshold(selected, features, len(models), false),
+        **arrays,
+        halves=len(models),
+        false=false,
+        features=features,
+        selected=selected,
+        threshold=threshold(selected, features, len(models), false),
         outputs=tuple(map(str, head.names(models[0].classes))) if head.count > 1 else (),
     )
 

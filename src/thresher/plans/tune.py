@@ -36,13 +36,7 @@ from thresher.options.messages import mention
 from thresher.options.option import DEFAULT_RULE, Options, UsageError, given_options
 from thresher.plans.models import Tuned
 from thresher.plans.repeat import passes_said, train_command
-from thresher.plans.run_setup import (
-    check_written,
-    held_apart,
-    holdout_of,
-    passes_asked,
-    recipe_for,
-)
+from thresher.plans.run_setup import check_written, holdout_of, plan_of, recipe_for
 from thresher.plans.settings import RULES, Tuner, rules_of
 
 
@@ -98,8 +92,8 @@ class Search:
 
     def prepare(self, data: Data, ui: Ui, outputs: Sequence[Path | None] = ()) -> Self:
         """Open the data; `outputs` are files that will be written. `UsageError`, `DataError`."""
-        options, (every, judge) = self.options, held_apart(self.options)
-        self._passes, replay = passes_asked(options)
+        options, (plan, judge) = self.options, plan_of(self.options, ui)
+        every, self._passes = plan.holdout_every, plan.passes
         rules = RULES if options["rules"] is None else options["rules"]
         with of_options():
             # columns are centred if they are for one of the rules by default
@@ -113,7 +107,7 @@ class Search:
             self.tuner = Tuner(replace(base, layout=source.layout), rules, options["budget"])
         self._order, self._ui = make_order(options["order"] or "as-is", base.seed), ui
         automatic = any(type(rule).AUTOMATIC for rule in self.tuner.rules)
-        kept = bytes_to_keep(replay, automatic, "these rules")
+        kept = bytes_to_keep(plan.replay, automatic, "these rules")
         self._holdout = _HeldOut(every, kept, self._order)
         self._counts = self._started = self._held is None and not every
         readings = len(self.tuner.rounds) + self._counts + (self._passes if self._passes > 1 else 0)

@@ -10,6 +10,7 @@ wrong.
 from __future__ import annotations
 
 from copy import copy
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -72,13 +73,12 @@ def to_sklearn(model: Any, target: Any) -> Any:
     if not model._weighs_columns():
         raise ValueError("in scikit-learn only columns of a matrix can have weights: see feature_keys_")
     fitted = clone(target)
-    names = {"n_features_in_", "feature_names_in_", "n_iter_", "classes_", "t_"}
     coef = model.coef_
     if issparse(coef) and not hasattr(fitted, "sparsify"):  # the target needs dense weights
         one = not is_classifier(model) and not model._targets
         coef = coef.toarray()[0] if one else coef.toarray()
     fitted.coef_, fitted.intercept_ = coef, model.intercept_
-    for name in sorted(names):
+    for name in ("classes_", "feature_names_in_", "n_features_in_", "n_iter_", "t_"):
         if hasattr(model, name):
             setattr(fitted, name, getattr(model, name))
     _check_same(model, fitted)
@@ -115,20 +115,14 @@ def _check_same(one: Any, other: object) -> None:
     rows = np.arange(len(heavy))
     X = csr_matrix((np.ones(len(heavy)), (rows, heavy)), shape=(len(heavy) + 1, coef.shape[1]))
     for method in _METHODS:
-        if hasattr(one, method) != hasattr(other, method):
-            missing = one if hasattr(other, method) else other
-            raise ValueError(
-                f"{type(missing).__name__} with this loss has no {method}, but the other model has one"
-            )
-        if not hasattr(one, method):
+        lacking = [type(model).__name__ for model in (one, other) if not hasattr(model, method)]
+        if len(lacking) == 1:
+            raise ValueError(f"{lacking[0]} with this loss has no {method}, but the other model has one")
+        if lacking:
             continue
         ours, theirs = (getattr(model, method)(_as_fitted(model, X)) for model in (one, other))
-        same = ours.shape == theirs.shape
-        if same and ours.dtype.kind == "f":
-            same = np.allclose(ours, theirs, rtol=1e-5, atol=1e-6)
-        elif same:
-            same = np.array_equal(ours, theirs)
-        if not same:
+        close = partial(np.allclose, rtol=1e-5, atol=1e-6) if ours.dtype.kind == "f" else np.array_equal
+        if ours.shape != theirs.shape or not close(ours, theirs):
             raise ValueError(f"{type(one).__name__} and {type(other).__name__} differ in {method}")
 
 

@@ -6,7 +6,6 @@ Features are named by the columns of X, or by reading X again. The warnings of `
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -14,9 +13,10 @@ from functools import partial
 from typing import Any, Literal
 
 import numpy as np
+from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from scipy.sparse import issparse
-from sklearn.utils.validation import _check_sample_weight, validate_data
+from sklearn.utils.validation import _check_sample_weight, check_non_negative, validate_data
 
 from thresher.data import layout as layouts
 from thresher.data.chunk import Chunk
@@ -127,8 +127,7 @@ def source_of(estimator: Any, X: Any) -> Source:
 
     `DataError`.
     """
-    jobs = 1 if estimator.n_jobs is None else estimator.n_jobs  # as in scikit-learn: -1 means all processors
-    options: dict[str, Any] = {"threads": max(1, (os.cpu_count() or 1) + 1 + jobs if jobs < 0 else jobs)}
+    options: dict[str, Any] = {"threads": effective_n_jobs(estimator.n_jobs or 1)}
     if (layout := vars(estimator).get("_layout")) is None:
         layout = replace(layout_of(estimator) or layouts.Layout(), gaps=estimator.centres())
     if estimator._kind in (arrays.ROWS, arrays.TEXTS):
@@ -138,11 +137,8 @@ def source_of(estimator: Any, X: Any) -> Source:
 
 def importances(given: Any, count: int) -> NDArray[np.float64]:
     """`sample_weight` as ``(n,)`` float64, not all zero. ValueError."""
-    if np.asarray(given).dtype.kind == "c":
-        raise ValueError("sample_weight must contain real numbers, not complex ones")
     weights: NDArray[np.float64] = _check_sample_weight(given, np.empty((count, 0)), dtype=np.float64)
-    if not np.isfinite(weights).all() or (weights < 0).any():
-        raise ValueError("sample_weight must contain finite numbers >= 0")
+    check_non_negative(weights, "sample_weight")
     if not weights.any():
         raise ValueError("all weights in sample_weight are zero: there is nothing to learn from")
     return weights

@@ -55,8 +55,6 @@ class SparseOnlineRegressor(RegressorMixin, SparseEstimator):
 
     def _encode(self, y: Any, weights: F64, reset: bool, whole: bool, named: Any = None) -> EncodedLabels:
         y = check_array(y, ensure_2d=False, dtype="numeric", input_name="y", ensure_min_samples=0)
-        if y.ndim > 2:
-            raise ValueError(f"y must have one or two dimensions, not {y.ndim}")
         shape = y.shape[1:]
         if reset:
             self._targets = shape

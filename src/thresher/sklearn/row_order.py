@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils import check_random_state
+from sklearn.utils import check_consistent_length, check_random_state
 
 from thresher.data.chunk import Chunk
 from thresher.data.inputs import any_data, matrices
@@ -72,8 +72,7 @@ def draw_order(estimator: Any, matrix: Chunk, weights: F64, groups: ArrayLike | 
     rows, numbers, size = draw.rows[mixed], None, len(matrix)
     if groups is not None:
         numbers = any_data.groups_of(groups)
-        if len(numbers) != size:
-            raise ValueError(f"groups has {len(numbers)} values for n_samples={size}: give one for each")
+        check_consistent_length(weights, numbers)
         numbers = np.where(numbers == 0, np.arange(size, dtype=np.uint64), numbers)
     held = held_out(matrix.labels[rows], rows, estimator.validation_fraction, numbers)
     learned = mixed[~held] if shuffle else np.sort(mixed[~held])
@@ -120,28 +119,25 @@ def held_out(labels: F32, rows: Rows, fraction: float | str, groups: U64 | None 
 
     With `groups` of the examples of the matrix: as many whole groups as it takes. ``last:0.1``: the last.
     """
+    count = len(labels)
+    of = f"n_samples={count}"
     if isinstance(fraction, str):
         last, known = shares.part_of(fraction), np.unique(rows)
         assert isinstance(last, shares.LastRows), "parameters are checked before"
         if groups is not None:
             raise ValueError(f"validation_fraction={fraction!r} would cut groups: leave one of them out")
-        learned = last.learned(len(known))
-        if not learned:
-            raise ValueError(f"validation_fraction leaves none of n_samples={len(known)} for training")
-        return np.asarray(rows >= known[learned])
-    count = len(labels)
-    wanted = max(1, round(count * fraction))
-    if wanted == count:
-        raise ValueError(f"validation_fraction leaves none of n_samples={count} for training")
-    if groups is not None:
+        held = rows >= known[last.learned(len(known))]
+    elif groups is not None:
         _, first, inverse = np.unique(groups[rows], return_index=True, return_inverse=True)
         numbers = np.argsort(np.argsort(first))[inverse]  # of groups, in the order of their first examples
         sizes = np.bincount(numbers)
-        taken = 1 + int(np.searchsorted(np.cumsum(sizes), wanted))
-        if taken == len(sizes):
-            raise ValueError(f"validation_fraction leaves none of {taken} groups for training")
-        return np.asarray(numbers < taken)
-    places = ((np.arange(wanted) + 0.5) * count / wanted).astype(np.int64)
-    held = np.zeros(count, bool)
-    held[np.argsort(labels, kind="stable")[places]] = True
-    return held
+        of = f"{len(sizes)} groups"
+        held = numbers < 1 + np.searchsorted(np.cumsum(sizes), max(1, round(count * fraction)))
+    else:
+        wanted = max(1, round(count * fraction))
+        places = ((np.arange(wanted) + 0.5) * count / wanted).astype(np.int64)
+        held = np.zeros(count, bool)
+        held[np.argsort(labels, kind="stable")[places]] = True
+    if held.all():
+        raise ValueError(f"validation_fraction leaves none of {of} for training")
+    return np.asarray(held)
