@@ -68,7 +68,7 @@ def test_it_begins_as_sgd_classifier_does() -> None:
     ("options", "given", "said"),
     [
         ({}, {"coef_init": np.ones((1, 4))}, r"coef_init has shape \(1, 4\), expected \(1, 5\)"),
-        ({}, {"coef_init": np.full((1, 5), np.nan)}, "the weight of feature 0 is not finite in float32"),
+        ({}, {"coef_init": np.full((1, 5), np.nan)}, "the weight of feature 0 is not finite in float64"),
         ({}, {"intercept_init": [1.0, 2.0]}, "intercept_init has 2 numbers, expected 1"),
         ({"rule": "rda"}, {"coef_init": np.ones((1, 5))}, "rda cannot start from given weights"),
         ({"store": "hashed:8"}, {"coef_init": np.ones((1, 5))}, "a store that is not hashed"),
