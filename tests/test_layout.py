@@ -121,7 +121,7 @@ ROOMS = ("text", "files", "features", "sources", "formats.lines", "formats.table
 # folder -> the most lines that its modules may have: who adds says in the same commit what goes, or raises
 # the figure and says why
 SIZES = {
-    "all": 58_701,
+    "all": 58_702,
     "data": 17_137,
     "learning": 13_630,
     "parts": 5_313,
@@ -129,7 +129,7 @@ SIZES = {
     "plans": 2_955,
     "serving": 2_719,
     "options": 2_165,
-    "sklearn": 1_409,
+    "sklearn": 1_410,
     "cli": 1_785,
     "cluster": 925,
     "river": 255,

@@ -157,7 +157,7 @@ def test_n_jobs_is_how_many_threads_read_a_table(monkeypatch: pytest.MonkeyPatch
         return real(table, **options)
 
     monkeypatch.setattr("thresher.data.inputs.any_data.table_source", noted)
-    monkeypatch.setattr("joblib._parallel_backends.cpu_count", lambda: 4)
+    monkeypatch.setattr("os.cpu_count", lambda: 4)
     X = pl.DataFrame(mixed_columns())
     models = [fitted(X, n_jobs=jobs) for jobs in (None, 1, 2, -1, -2, -9)]
     assert seen[::2] == seen[1::2] == [1, 1, 2, 4, 3, 1]  # once for the warnings

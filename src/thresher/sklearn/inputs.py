@@ -6,6 +6,7 @@ Features are named by the columns of X, or by reading X again. The warnings of `
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -13,7 +14,6 @@ from functools import partial
 from typing import Any, Literal
 
 import numpy as np
-from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 from sklearn.utils.validation import _check_sample_weight, check_non_negative, validate_data
@@ -127,7 +127,8 @@ def source_of(estimator: Any, X: Any) -> Source:
 
     `DataError`.
     """
-    options: dict[str, Any] = {"threads": effective_n_jobs(estimator.n_jobs or 1)}
+    jobs = estimator.n_jobs or 1  # as in scikit-learn: -1 means all processors
+    options: dict[str, Any] = {"threads": jobs if jobs > 0 else max(1, (os.cpu_count() or 1) + 1 + jobs)}
     if (layout := vars(estimator).get("_layout")) is None:
         layout = replace(layout_of(estimator) or layouts.Layout(), gaps=estimator.centres())
     if estimator._kind in (arrays.ROWS, arrays.TEXTS):
