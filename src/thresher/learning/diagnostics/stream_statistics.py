@@ -18,7 +18,6 @@ import numpy as np
 
 from thresher.data.chunk import Chunk
 from thresher.data.layout import SettledLayout, has_columns
-from thresher.engine.sound import require
 from thresher.learning.diagnostics.effects import DrawnRows
 from thresher.learning.model.objective import Objective
 from thresher.learning.training.progress import Curve, Tally, total
@@ -75,15 +74,9 @@ class StreamStatistics:
     """what the model had learned before, on other data; marks and passes do not count it"""
 
     def __post_init__(self) -> None:
-        """StateError for what no stream has."""
+        """Without rows."""
         self.drawn = DrawnRows()
         """rows by which scales and the effects of columns are measured; tensors of a checkpoint"""
-        numbers = self.positive, self.weight, self.last, self.low, self.high
-        finite = np.isfinite([*numbers, *self.labels, *self.weights]).all()
-        require(
-            finite and self.stride > 0, "statistics", "expected finite numbers, and a stride of 1 or more"
-        )
-        require(not self.span or self.span[0] <= self.span[1], "span", "expected two keys, or null")
 
     def add(self, chunk: Chunk, layout: SettledLayout | None, lowest: int | None = None) -> None:
         """Add the next examples; `lowest` is the lowest class, if labels are classes."""

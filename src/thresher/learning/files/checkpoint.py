@@ -12,7 +12,7 @@ from thresher.data.files.topics import Extent
 from thresher.data.report import Report
 from thresher.data.source import Source
 from thresher.data.stored import read, said
-from thresher.engine.sound import beneath, require, under
+from thresher.engine.sound import beneath, under
 from thresher.learning.diagnostics.effects import DrawnRows
 from thresher.learning.diagnostics.stream_statistics import StreamStatistics
 from thresher.learning.files import model_file
@@ -22,10 +22,9 @@ from thresher.learning.model.bags import share_of
 from thresher.learning.model.model import Model
 from thresher.learning.model.model_set import ModelSet, Share
 from thresher.learning.model.recipe import Recipe
-from thresher.learning.training.progress import Recent, Row, Tally, check_figures, curve_of
+from thresher.learning.training.progress import Curve, Recent, Row, Tally
 from thresher.learning.training.record import Difference, Record
 from thresher.learning.training.scores import Scored
-from thresher.learning.training.shares import is_text
 from thresher.options.messages import function_of, mention_command, shell_or_python
 
 
@@ -132,28 +131,12 @@ class TrainingState:
         """The form in a header, without the state of the best pass."""
         return said(self) | {"scored": [one[:-1] for one in self.scored]}
 
-    @classmethod
-    def from_dict(cls, given: object) -> TrainingState:
-        """The inverse, without the state of the best pass. StateError, `DataError` if it is not valid."""
-        found = read(cls, given, "training")
-        number = found.position.number
-        require(is_text(found.holdout.share), "holdout", "expected a share of the rows")
-        require(0 < number <= found.passes, "position", f"stopped in pass {number} of {found.passes}")
-        for one in found.scored:
-            require(bool(one.passes), "scored", "expected a pass")
-            for done, figures in one.passes:
-                check_figures(figures, found.judge)
-                require(0 < done <= number, "scored", f"pass {done} is not finished in pass {number}")
-        return found
-
 
 _COMMANDS = {
     **{name: mention_command(name) for name in ("train", "path", "select")},
     "ensemble": shell_or_python("thresher train", function_of("ensemble")),
 }
 """What writes the checkpoints of each plan"""
-_MOST = 256
-"""Models side by side"""
 _STATE, _BEST, _DRAWN = "state.", "best.", "drawn."
 
 
@@ -164,7 +147,7 @@ class SavedSet(TypedDict):
     recipes: list[dict[str, Any]]
     dropped: list[tuple[int, str]]
     resting: list[int]
-    curves: list[Any]
+    curves: list[Curve]
 
 
 def save(path: Path, models: ModelSet, training_state: TrainingState) -> None:
@@ -196,7 +179,7 @@ def load(path: Path, plan: str = "train") -> tuple[ModelSet, TrainingState]:
         raise ModelFileError(f"{path}: a finished model, not a checkpoint")
     model_file.check_parts(path, header)
     with model_file.naming_file(path, header):
-        training = TrainingState.from_dict(header["training"])
+        training = read(TrainingState, header["training"], "training")
         if training.plan != plan:
             made = _COMMANDS.get(training.plan, "another command")
             raise ModelFileError(f"{path}: a checkpoint of {made}, which can resume it")
@@ -205,24 +188,19 @@ def load(path: Path, plan: str = "train") -> tuple[ModelSet, TrainingState]:
             saved = read(SavedSet, header[model_file.LANES], model_file.LANES)
             spec, dropped = saved["share"], dict(saved["dropped"])
             recipes = [Recipe.from_dict(read(model_file.OfRecipe, one, "recipe")) for one in saved["recipes"]]
-            require(0 < len(recipes) <= (1 if spec else _MOST), "recipes", "it has another number of models")
-            idle = {*dropped, *saved["resting"]}
-            require(idle <= {*range(len(recipes))}, "dropped", "there are fewer models")
             models = ModelSet(recipes, share_of(spec, recipes[0].seed) if spec else Share())
             for k, reason in dropped.items():
                 models.parts[0].drop(k, reason)
             # which has the models of values, of which the recipes say nothing
             models.restore(under(tensors, _STATE))
-            require(len(saved["curves"]) == len(models.models), "curves", "it has another number of curves")
             for k in saved["resting"]:
                 models.parts[0].rest(k)
             for model, curve in zip(models.models, saved["curves"], strict=True):
-                model.curve = curve_of(curve)
+                model.curve = curve
         else:
             models = ModelSet.of([model_file.revive(path, header, tensors)])
         scored = [one._replace(state=under(tensors, f"{_BEST}{one.model}.")) for one in training.scored]
         for one in scored:
-            require(one.model < len(models.models), "scored", f"there is no model {one.model}")
             models.holder(one.model).check(one.state)
         return models, replace(training, scored=scored)
 

@@ -9,9 +9,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from thresher.data.stored import read
-from thresher.engine.sound import require
-from thresher.learning.training.progress import Figures, check_figures
+from thresher.learning.training.progress import Figures
 from thresher.options.messages import mention, shell_or_python
 from thresher.options.option import UsageError
 
@@ -105,16 +103,6 @@ class FrontierTable:
         """The content in JSON, as users read it."""
         lanes = [point.as_dict(self.penalty) for point in self.points]
         return {"lanes": lanes, "chosen": self.chosen, "choice": self.choice, "penalty": self.penalty}
-
-    @classmethod
-    def from_dict(cls, given: object) -> FrontierTable:
-        """The table in a header, of `asdict`. StateError."""
-        found = read(cls, given, "frontier")
-        require(found.chosen < len(found.points), "frontier", "no model has the number of the chosen one")
-        for point in found.points:
-            check_figures(point.holdout, point.judge)
-            require(None not in (point.penalty, point.nonzero), "frontier", "expected numbers")
-        return found
 
 
 def check_choice(text: object) -> str:

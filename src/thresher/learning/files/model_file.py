@@ -44,7 +44,7 @@ from thresher.learning.model.objective import FittedLink, Objective, check_calib
 from thresher.learning.model.prediction import AnyModel, LinearPredictor, names_of
 from thresher.learning.model.recipe import Header, Recipe, layout_of
 from thresher.learning.model.sampling import Sample, Sampler
-from thresher.learning.training.progress import Curve, curve_of
+from thresher.learning.training.progress import Curve
 from thresher.learning.training.record import Record
 from thresher.options.layouts import of_options
 from thresher.options.messages import mention, mention_command, shell_or_python
@@ -84,9 +84,9 @@ class ModelFields(Edition):
     named: NotRequired[bool]
     warm: NotRequired[bool]
     calibration: NotRequired[tuple[float, float]]
-    curve: NotRequired[list[Any]]
+    curve: NotRequired[Curve]
     intercept: NotRequired[Any]
-    record: NotRequired[Any]
+    record: NotRequired[Record]
     solver: NotRequired[Any]
 
 
@@ -155,6 +155,8 @@ def naming_file(name: str | Path, header: Header | None = None) -> Iterator[None
         raise
     except MemoryError as error:
         raise ModelFileError(f"{name}: not enough memory: {error}") from error
+    except LookupError as error:
+        raise ModelFileError(f"{name}: the header contradicts itself ({error})") from error
     except (
         ValueError,
         OverflowError,
@@ -505,14 +507,8 @@ class Contents:
             found = {n: v for n, v in self.header.items() if n == "needs" or n in Edition.__annotations__}
             found |= {**shared, **own, "recipe": parts_of[0] | parts_of[1]}
             read_as(ModelFields, found, "model")
-            for name in ("lowest_label", "calibration"):
-                require(np.isfinite(found.get(name, 0.0)).all(), name, "expected finite numbers")
-            record_of(found)
-            curve_in(found)
             learns = found["recipe"].get("rule") is not None
             read_as(OfRecipe if learns else _OfWeights, found["recipe"], "recipe")
-            for name in ("intercept", "examples", "features_seen", "progressive_loss") if learns else ():
-                require(name in found, "model", f"{name} is missing")
         return found | self.run
 
     def tensors(self, prefix: str) -> Tensors:
@@ -552,7 +548,7 @@ class Contents:
         if FRONTIER not in self.run:
             return None
         with naming_file(self.name, self.header):
-            found = FrontierTable.from_dict(self.run[FRONTIER])
+            found = read_as(FrontierTable, self.run[FRONTIER], FRONTIER)
             if [one.dropped is None for one in found.points] != [k in self.there for k in range(len(self))]:
                 raise StateError("frontier: it has other models than the file")
         return found
@@ -673,12 +669,12 @@ def predictor_of(path: str | Path, header: Header, tensors: Tensors) -> LinearPr
 
 def record_of(header: Header) -> Record | None:
     """The record of the model's training, or None."""
-    return Record.from_dict(header["record"]) if "record" in header else None
+    return read_as(Record, header["record"], "record") if "record" in header else None
 
 
 def curve_in(header: Header) -> Curve:
     """How progressive loss and weights developed; empty where that was not kept."""
-    return curve_of(header.get("curve", []))
+    return read_as(Curve, header.get("curve", []), "curve")
 
 
 def load(path: str | Path, which: str | None = None) -> tuple[Model, Header]:

@@ -118,7 +118,7 @@ def _where_stopped(path: str | Path, header: Header) -> dict[str, Any]:
     if "training" not in header:
         return {}
     with model_file.naming_file(path):
-        training = TrainingState.from_dict(header["training"])
+        training = read(TrainingState, header["training"], "training")
         if LANES in header:
             read(SavedSet, header[LANES], LANES)
     best = training.scored[0].best(training.judge)[0] if [k for k, *_ in training.scored] == [0] else None

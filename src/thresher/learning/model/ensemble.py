@@ -53,7 +53,7 @@ class _Table(TypedDict):
     """What a file knows of an ensemble."""
 
     rows: str
-    record: dict[str, Any] | None
+    record: Record | None
     examples: int
     values: list[str]
 
@@ -278,8 +278,8 @@ class Ensemble(BasePredictor, Generic[M]):
             raise ModelFileError(f"{name}: not an ensemble")
         with model_file.naming_file(name, found.header):
             table = read(_Table, found.run[ENSEMBLE], ENSEMBLE)
-            record = None if table["record"] is None else Record.from_dict(table["record"])
             rows, examples, values = table["rows"], table["examples"], table["values"]
+            record = table["record"]
             kind = rows.partition(":")[0]
             if kind not in KINDS:
                 raise StateError(f"rows must be {', '.join(KINDS)}, not {shorten(repr(rows), 40)}")

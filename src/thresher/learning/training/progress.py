@@ -16,11 +16,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from thresher.data.stored import read
-from thresher.engine.sound import require
 from thresher.learning.training.interruption import Stopper
 from thresher.options.messages import as_shown
 
@@ -77,12 +74,6 @@ class Recent(NamedTuple):
 
 
 Figures = dict[str, float | int | None]
-
-
-def check_figures(given: Figures | None, judge: str) -> None:
-    """StateError unless figures that a file holds have a loss, and what models are judged by."""
-    require(given is None or isinstance(given.get("loss"), float), "figures", "expected a loss")
-    require(given is None or judge in given, "figures", f"expected {judge}, which judges")
 
 
 class Row(NamedTuple):
@@ -217,9 +208,8 @@ def _cut(text: str, width: int) -> str:
     return shown if len(shown) <= width else f"{shown[: width - 2]}.."
 
 
-MOST = 256
-"""Maximum number of points: more than 64 powers of two, 32 passes and 58 powers of two of passes."""
 _PASSES = 32
+"""Passes of which each end is a point; later ones double"""
 
 
 class CurvePoint(NamedTuple):
@@ -268,14 +258,3 @@ def keeps_end(number: int) -> bool:
 def of_earlier(curve: Curve) -> Curve:
     """The curve of a model that goes on with other data: of the ends of passes, only the last is kept."""
     return tuple(point for point in curve if is_due(point.examples) or point is curve[-1])
-
-
-def curve_of(given: object) -> Curve:
-    """The curve in JSON: few points, finite sums, ascending numbers of examples. StateError."""
-    found = read(Curve, given, "curve")
-    sound = len(found) <= MOST and all(
-        math.isfinite(one.loss) and 0.0 <= one.weight < math.inf for one in found
-    )
-    ascend = all(one.examples < other.examples for one, other in pairwise(found))
-    require(sound and ascend, "curve", f"expected at most {MOST} finite points, ascending")
-    return found

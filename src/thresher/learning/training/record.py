@@ -8,11 +8,9 @@ from typing import Any, ClassVar, NamedTuple
 
 from thresher.data.files.topics import Extent
 from thresher.data.layout import as_option
-from thresher.data.stored import read, said
-from thresher.engine.sound import require
+from thresher.data.stored import said
 from thresher.learning.diagnostics.effects import Effects
 from thresher.learning.files.choice import LOSS
-from thresher.learning.training.shares import is_text
 from thresher.options.messages import mention
 
 COUNTS = ("lines", "examples", "blank", "skipped", "merged")
@@ -120,14 +118,6 @@ class Record:
         if number == self.planned:
             return replace(self, passes=number, planned=0, patience=0, judge=LOSS)
         return replace(self, passes=number)
-
-    @classmethod
-    def from_dict(cls, given: object) -> Record:
-        """The inverse of `as_dict`. StateError if it is not valid."""
-        found = read(cls, given, "record")
-        require(found.passes > 0, "record.passes", "expected 1 or more")
-        require(is_text(found.holdout), "record.holdout", "expected a share of the rows")
-        return found
 
 
 def solution_in_words(solved: Mapping[str, float]) -> str:

@@ -156,16 +156,6 @@ def check_ungrouped(part: HeldOutPart, groups: object) -> None:
     )
 
 
-def is_text(value: object) -> bool:
-    """Whether `value` is what `as_text` returns."""
-    if not isinstance(value, str):
-        return False
-    try:
-        return value == "" or part_of(value) is not None
-    except ValueError:
-        return False
-
-
 U64 = NDArray[np.uint64]
 Rows = NDArray[np.int64]
 BAGS, HOLDOUT, FOLDS, STARTS, SAMPLE, THINNED = 1, 2, 3, 4, 5, 6

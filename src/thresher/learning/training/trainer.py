@@ -201,9 +201,6 @@ class Trainer:
     def continue_from(self, before: TrainingState) -> None:
         """Resume from `before`, whose model this trainer has. ValueError if the data or the order differ."""
         self.training_state().check_same(before)
-        place = before.position.place
-        if place is not None and place[0] >= len(self.source.names):
-            raise ValueError(f"the position is in file {place[0] + 1}, which does not exist")
         for name in ("position", "label", "table", "reported", "seen", "recent", "earlier"):
             setattr(self.state, name, getattr(before, name))
         self.policy.scored = {one.model: one for one in before.scored}
