@@ -342,7 +342,7 @@ def is_in(chunk: Chunk, kept: Chunk) -> list[bool]:
 def test_a_feature_enters_at_its_nth_sighting(needed: int) -> None:
     chunk = visits(1, 2000, 3000)
     admission = Admission(f"{needed},bits=22", 3)
-    kept = admission.kept(chunk, 0, False)
+    kept = admission.transform(chunk, 0, False)
     counts = sightings(chunk)
     assert max(counts) > 300
     assert is_in(chunk, kept) == [count >= needed for count in counts]
@@ -353,12 +353,12 @@ def test_a_feature_enters_at_its_nth_sighting(needed: int) -> None:
 
 def test_false_positives_enter_too_early_and_none_too_late() -> None:
     chunk = visits(2, 3000, 3000)
-    kept = is_in(chunk, Admission("4,bits=10", 3).kept(chunk, 0, False))
+    kept = is_in(chunk, Admission("4,bits=10", 3).transform(chunk, 0, False))
     late = [count >= 4 and not found for count, found in zip(sightings(chunk), kept, strict=True)]
     early = [count < 4 and found for count, found in zip(sightings(chunk), kept, strict=True)]
     assert not any(late)
     assert 0.02 < np.mean(early) < 0.5
-    roomy = is_in(chunk, Admission("4,bits=14", 3).kept(chunk, 0, False))
+    roomy = is_in(chunk, Admission("4,bits=14", 3).transform(chunk, 0, False))
     assert sum(roomy) < sum(kept)
 
 

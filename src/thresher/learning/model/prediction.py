@@ -487,13 +487,9 @@ class BasePredictor:
             "key": np.array(keys, np.uint64),
         }
         if self.head.outputs.kind != "one":
-            outputs = [one for _, one, _ in heaviest]
-            numbers = np.array(outputs, np.int64) + self.head.outputs.low
-            if words := self.classes:
-                columns["output"] = self.head.to_words(numbers, words)
-            else:
-                levels = self.head.outputs.levels
-                columns["output"] = [levels[k] for k in outputs] if levels else numbers
+            outputs, levels = np.array([one for _, one, _ in heaviest], np.int64), self.head.outputs.levels
+            called = np.array(levels)[outputs] if levels else outputs + self.head.outputs.low
+            columns["output"] = self.head.to_words(called, self.classes) if self.classes else called
         weights: Array = np.array([weight for _, _, weight in heaviest], predictor.weights.dtype)
         return pd.DataFrame({**columns, "weight": weights})
 

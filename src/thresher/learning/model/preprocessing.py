@@ -87,7 +87,7 @@ class Admission:
         met, admitted = (int(count) for count in self._counts)
         return max(met - admitted, 0) if self.chance == 1.0 else None
 
-    def kept(self, chunk: Chunk, before: int, again: bool) -> Chunk:
+    def transform(self, chunk: Chunk, before: int, again: bool) -> Chunk:
         """`chunk` without the features still waiting; `before` is the number of examples before it.
 
         With `again`, the rows were counted in an earlier pass and are not counted now.
@@ -169,22 +169,17 @@ class Preprocessor:
 
     def transform(self, chunk: Chunk, again: bool) -> Chunk:
         """`chunk` prepared for learning. Its rows are counted unless they come `again`, in a later pass."""
-        if not self._parts:
-            return chunk
-        chunk = chunk if self.sampler is None else self.sampler.learned(chunk)
         before = self._rows
-        if again:
-            chunk = self.read(chunk)
-        else:
-            for part in (self._centring, self._scaling):
-                chunk = chunk if part is None else part.running(chunk, before)
+        for part in self._parts:
+            chunk = part.transform(chunk, before, again)
         self._rows += 0 if again else len(chunk)
-        return chunk if self.admission is None else self.admission.kept(chunk, before, again)
+        return chunk
 
     def read(self, chunk: Chunk) -> Chunk:
         """`chunk` prepared for prediction: by the current means and divisors, which do not change."""
-        chunk = chunk if self._centring is None else self._centring.read(chunk)
-        return chunk if self._scaling is None else self._scaling.read(chunk, self._rows)
+        for part in (self._centring, self._scaling):
+            chunk = chunk if part is None else part.read(chunk, self._rows)
+        return chunk
 
     @property
     def counts_only_means(self) -> bool:

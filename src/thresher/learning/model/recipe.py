@@ -130,10 +130,8 @@ class Recipe:
         if shifted and self.outputs != "one":
             several = f"{mention(outputs=self.outputs)} has several"
             raise OneLineError(f"an offset is added to one margin, and {several}: leave one of them out")
-        dtype: Any = self.dtype
-        if isinstance(dtype, np.dtype) or (isinstance(dtype, type) and issubclass(dtype, np.generic)):
-            dtype = np.dtype(dtype).name
-        if not isinstance(dtype, str) or dtype not in _DTYPES:
+        dtype = getattr(self.dtype, "name", getattr(self.dtype, "__name__", self.dtype))
+        if dtype not in _DTYPES:
             raise OneLineError(f"{mention('dtype')} must be {' or '.join(_DTYPES)}, not {self.dtype!r}")
         stored = dict[str, Any](
             rule=parts.spec_of(rule),
@@ -143,7 +141,7 @@ class Recipe:
             centre=is_centred(rule, self.scale, taken["centre"]),
             admit=None if self.admit is None else admission_spec(self.admit),
             store=store_spec(taken["store"], taken["seed"], full=False),
-            dtype=str(dtype),
+            dtype=dtype,
             sample=sample and sample.spec,
             offset=shifted,
             nonnegative=names_spec("nonnegative", self.nonnegative),

@@ -175,8 +175,8 @@ class Sampler:
         log = np.log(self._shares)
         return log[:1] - log[1:] if self._head.count == 1 else -log
 
-    def learned(self, chunk: Chunk) -> Chunk:
-        """The rows of the next `chunk` to learn, with their importances."""
+    def transform(self, chunk: Chunk, before: int, again: bool) -> Chunk:
+        """The rows of the next `chunk` to learn, with their importances: others in each pass."""
         if self._shares is None:
             self._shares = self._sample.of_classes(self._head, known=True)
         assert self._shares is not None

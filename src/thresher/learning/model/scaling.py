@@ -179,8 +179,13 @@ class Scaling:
         keys = np.array(sorted(numeric_keys(layout)), np.uint64)
         self._columns = Columns(keys, np.zeros((len(keys) + 1, *self.SHAPE)))
 
-    def running(self, chunk: Chunk, before: int) -> Chunk:
-        """Add `chunk`, which follows `before` examples; divide each value by its divisor at that example."""
+    def transform(self, chunk: Chunk, before: int, again: bool) -> Chunk:
+        """Add `chunk`, which follows `before` examples; divide each value by its divisor at that example.
+
+        Rows that come `again` are not added.
+        """
+        if again:
+            return self.read(chunk, before)
         numbers, out = self._columns.meet(chunk), np.empty(chunk.nnz, np.float32)
         self._by = None
         self._take_in(numbers, chunk, before, out)
@@ -398,8 +403,13 @@ class Centring(Means):
         if has_columns(layout):
             self._wanted = np.array(sorted(numeric_keys(layout)) if numeric else [], np.uint64)
 
-    def running(self, chunk: Chunk, before: int) -> Chunk:
-        """`chunk`, which follows `before` examples, centred by the means up to each of its examples."""
+    def transform(self, chunk: Chunk, before: int, again: bool) -> Chunk:
+        """`chunk`, which follows `before` examples, centred by the means up to each of its examples.
+
+        Rows that come `again` are not counted.
+        """
+        if again:
+            return self.read(chunk, before)
         first = min(max(FIRST - before, 0), len(chunk))
         parts = list[Chunk]()
         for k in range(first):  # features of the first examples become columns that were zero before
@@ -412,7 +422,7 @@ class Centring(Means):
             self.keys, self.kept = keys[order], np.concatenate([self.kept, fresh])[order]
             parts.append(self.of(row, counts=True))
         rest = chunk if first == 0 else chunk.rows(first, len(chunk))
-        if len(rest) and (centred := self.read(rest, counts=True)) is not rest:
+        if len(rest) and (centred := self.read(rest, before, counts=True)) is not rest:
             rest = centred
             self.drop_columns()
         return concat([*parts, rest]) if parts else rest
@@ -423,8 +433,8 @@ class Centring(Means):
         if not kept.all():
             self.keys, self.kept = self.keys[kept], self.kept[kept]
 
-    def read(self, chunk: Chunk, counts: bool = False) -> Chunk:
-        """`chunk`, centred by the means so far, which do not change unless its rows are counted."""
+    def read(self, chunk: Chunk, rows: int, counts: bool = False) -> Chunk:
+        """`chunk`, centred by the means of the `rows` so far, which do not change unless its own count."""
         changes = len(self.keys) or self.gaps or chunk.rests is not None
         return self.of(chunk, counts) if changes else chunk
 

@@ -9,7 +9,6 @@ stands for all features, and needs no rows.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +21,8 @@ from thresher.data.features.murmur import hash_columns
 from thresher.data.formats.listing import kind_of_features
 from thresher.data.layout import AnyLayout, has_columns
 from thresher.engine.verbs import grouped
+from thresher.options.kinds import WrongValueError
+from thresher.options.kinds import names as several_names
 from thresher.options.messages import mention
 
 U64 = NDArray[np.uint64]
@@ -32,16 +33,12 @@ def names_spec(option: str, given: object) -> str | None:
     """The columns that an option names, as text; None for none. ValueError."""
     if given is None:
         return None
-    several: Any = names_in(given) if isinstance(given, str) else given
-    if isinstance(given, int | np.integer) and not isinstance(given, bool):
-        several = [given]
-    if (
-        not isinstance(several, list | tuple)
-        or not several
-        or any(isinstance(one, bool) or not isinstance(one, str | int | np.integer) for one in several)
-    ):
+    try:
+        names = several_names(given)
+    except WrongValueError:
+        names = ()
+    if not names:
         raise OneLineError(f"{mention(option)} must be names of columns, or {ANY} for all, not {given!r}")
-    names = [str(one) for one in several]
     if ANY in names and len(names) > 1:
         raise OneLineError(f"{mention(**{option: ANY})} is all columns: leave the other names out")
     return as_list(names)
