@@ -136,15 +136,14 @@ class ByColumn(Share):
             names = None
         texts = isinstance(names, list) and all(isinstance(one, str) and one for one in names)
         require(texts and len({*names}) == len(names) <= MOST, "values", "expected different texts")
-        numbers = check_tensor(state, "numbers", (None,), np.int32)
-        known = numbers.min(initial=0) >= 0 and numbers.max(initial=0) <= len(names)
-        require(known, "numbers", "expected those of parts")
+        numbers, parts = check_tensor(state, "numbers", (None,), np.int32), 1 + len(names)
         counted = check_tensor(state, "counted", (None, 2), np.int64)
-        counts = len(counted) <= 1 + len(names) and (counted >= 0).all()
-        require(counts, "counted", "expected numbers of rows")
         passes = check_tensor(state, "passes", (None,), np.int64)
-        sound = ((passes >= 1) & (passes <= MOST_PASSES)).all() and len(passes) in (0, 1 + len(names))
-        require(sound, "passes", "expected those of parts")
+        known = numbers.min(initial=0) >= 0 and numbers.max(initial=0) < parts
+        known = known and len(counted) <= parts and len(passes) in (0, parts)
+        require(known, "numbers", "expected those of parts")
+        require((counted >= 0).all(), "counted", "expected numbers of rows")
+        require(((passes >= 1) & (passes <= MOST_PASSES)).all(), "passes", "expected those of parts")
         self._know(names)
         self._numbers, self._counted, self.own_passes = [numbers], counted, passes
         if self._values is not None:

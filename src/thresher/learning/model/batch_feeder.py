@@ -126,7 +126,6 @@ class _Feeding(NamedTuple):
     """A learner with its view of the current chunk."""
 
     learner: Model
-    loop: OneState | ManyState
     given: tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float32] | None, int] | tuple[()]
     """targets, importances, offsets, and the length of the longest row"""
 
@@ -249,7 +248,7 @@ class BatchFeeder:
                 if ready.learn():
                     self.learned += 1
                 else:
-                    fed = [_Feeding(learner, learner.loop, ())]
+                    fed = [_Feeding(learner, ())]
                     self._stopped(arrays.chunk(total), fed, [0], 1, self.learned + 1, 1)
             else:
                 chunk = arrays.chunk(total)
@@ -326,13 +325,13 @@ class BatchFeeder:
             self._rows = np.empty(chunk.nnz, np.uint32)
         longest = chunk.nnz if len(chunk) == 1 else int(np.diff(chunk.indptr).max())
         fed = [
-            _Feeding(one, one.loop, (one.loop.targets(chunk), chunk.weights, offsets, longest))
+            _Feeding(one, (one.loop.targets(chunk), chunk.weights, offsets, longest))
             for one in learners
             if not one.error
         ]
         begin = 0  # the first extreme example, if the loop watches for one, or the end
-        if not self._extremes and len(fed) == 1 and fed[0].loop.watches:
-            fed[0].loop.limit = float(EXTREME)
+        if not self._extremes and len(fed) == 1 and fed[0].learner.loop.watches:
+            fed[0].learner.loop.limit = float(EXTREME)
         while begin < len(chunk) and fed and not self._extremes:
             begin = self._learn_piece(chunk, fed, begin, len(chunk))
             fed = [one for one in fed if not one.learner.error]
@@ -354,14 +353,14 @@ class BatchFeeder:
         fits = resolved.hi
         if fits < hi:
             resolved = resolved._replace(hi=lo + (fits - lo) // self.batch * self.batch)
-        if len(fed) > 1 or self.batch > 1 or fed[0].loop.S.ndim > 2:
+        if len(fed) > 1 or self.batch > 1 or fed[0].learner.loop.S.ndim > 2:
             part = slice(indptr[lo], indptr[hi])
             self.index.extend(keys[part])
             if resolved.rows.dtype != np.uint32:  # keys of the direct store; a loop on one output takes these
                 np.copyto(self._rows[part], resolved.rows[part], casting="unsafe")
                 resolved = resolved._replace(rows=self._rows)  # so others are compiled for one type of rows
         if self.skip is not None:
-            self._undo = self._undo or Undo(fed[0].loop)
+            self._undo = self._undo or Undo(fed[0].learner.loop)
             self._undo.note(resolved, lo)
         ends, before = self._ends(fed, resolved, lo, len(keys)), self.learned + 1 - lo
         if self._undo is not None and self._undo.undone():
@@ -390,8 +389,8 @@ class BatchFeeder:
         for one, end in zip(fed, ends, strict=True):
             if end == hi or (end == done and self.index.extend(keys)):
                 continue
-            if one.loop.limit < np.inf and has_extremes(chunk.rows(end, end + 1)):
-                self._extremes, one.loop.limit = True, np.inf
+            if one.learner.loop.limit < np.inf and has_extremes(chunk.rows(end, end + 1)):
+                self._extremes, one.learner.loop.limit = True, np.inf
             else:
                 what = f"the loss of example {before + end} is not finite"
                 error = one.learner.divergence_error(what, chunk.rows(max(0, end - _LOOKED_AT), end + 1))
@@ -404,16 +403,16 @@ class BatchFeeder:
     def _ends(self, fed: list[_Feeding], resolved: Resolved, lo: int, values: int) -> list[int]:
         """Let all learn from example `lo` on; return the first example that each has not learned."""
         if len(fed) == 1:
-            return [fed[0].loop.learn(resolved, lo, *fed[0].given)]
+            return [fed[0].learner.loop.learn(resolved, lo, *fed[0].given)]
         together: dict[Any, list[int]] = {}
         for k, one in enumerate(fed):
-            together.setdefault(id(one.loop.holder or one.loop), []).append(k)
+            together.setdefault(id(one.learner.loop.holder or one.learner.loop), []).append(k)
 
-        def learn(group: list[int]) -> list[tuple[int, int]]:
-            return [(k, fed[k].loop.learn(resolved, lo, *fed[k].given)) for k in group]
-
-        # the first examples compile the loops
-        found = each(learn, [*together.values()], values if self.learned else 0)
+        found = each(
+            lambda group: [(k, fed[k].learner.loop.learn(resolved, lo, *fed[k].given)) for k in group],
+            [*together.values()],
+            values if self.learned else 0,  # the first examples compile the loops
+        )
         ends = dict(chain.from_iterable(found))
         return [ends[k] for k in range(len(fed))]
 
@@ -432,11 +431,8 @@ class BatchFeeder:
     ) -> int:
         """The examples learned; StateError unless `state`, with those of the `loops`, is one of this feed."""
         counted, lowest = check_tensor(state, "counters", (2,), np.float64)
-        require(
-            0 <= counted <= MOST_STEPS and counted == np.floor(counted) and lowest <= 0,
-            "counters",
-            "numbers of examples must not be negative, and the lowest label must not be above 0",
-        )
+        sound = 0 <= counted <= MOST_STEPS and counted == np.floor(counted) and lowest <= 0
+        require(sound, "counters", "numbers of examples must not be negative, nor the lowest label above 0")
         rows, steps = self.index.check(state, self.batch), int(counted)
         self.intake.check(state)
         if self.batch > 1:

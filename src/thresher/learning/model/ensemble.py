@@ -447,8 +447,7 @@ class ModelsByValue(Ensemble[M]):
 
     def column_values(self) -> ColumnValues:
         """The values, to be told apart in the cells of a chunk."""
-        if self.layout is None:
-            raise OneLineError(f"these models do not know how the column {self.column} was read")
+        assert self.layout is not None
         return ColumnValues(self.column, self.layout, MOST_CELLS - 1, known=self.values)
 
     @functools.cached_property

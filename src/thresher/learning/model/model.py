@@ -119,7 +119,7 @@ class Model(BasePredictor):
         self._limits = domain.low, domain.high if domain.kind == ONE else -np.inf, domain.whole
         self._labels = dict[tuple[type, Any], float]()
         if recipe.calibrate:
-            self.head.calibrated = self._calibration
+            self.head.link = self._calibration
 
     def __repr__(self) -> str:
         """The recipe, and numbers of examples and features."""

@@ -17,7 +17,7 @@ import math
 import re
 from collections.abc import Callable, Sequence
 from copy import copy
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import Any, Literal, NamedTuple, Protocol, get_args
 
 import numpy as np
@@ -131,10 +131,6 @@ class FittedLink(NamedTuple):
         return self.slope * margins + self.intercept
 
 
-def _same(found: FittedLink | None) -> FittedLink | None:
-    return found  # a function of its own, so that heads can be pickled
-
-
 class Listener(Protocol):
     """Something that looks at examples and at what was predicted for them."""
 
@@ -153,8 +149,8 @@ class Objective:
     def __init__(self, loss: Any, spec: str | Outputs = "one") -> None:
         self.outputs = spec if isinstance(spec, Outputs) else Outputs.of(spec)
         self.loss = own = parts.make("loss", loss)
-        self.calibrated: Callable[[], FittedLink | None] = partial(_same, None)
-        """what margins mean at the time, if that was learned; None for the link of the loss"""
+        self.link: FittedLink | Callable[[], FittedLink | None] | None = None
+        """what margins mean, if that was learned, or gives it at the time; None: the link of the loss"""
         name, kind, is_binary = parts.part_name(type(own)), self.outputs.kind, own.DOMAIN == "binary"
         self.classifies = kind == "classes" or is_binary
         """whether labels are classes"""
@@ -202,10 +198,14 @@ class Objective:
         """Labels of the same form that are not checked."""
         return DOMAINS[self.outputs.kind if self.outputs.kind in ("labels", "values") else "open"]
 
+    def calibrated(self) -> FittedLink | None:
+        """What margins mean at the time, if that was learned; None for the link of the loss."""
+        return self.link() if callable(self.link) else self.link
+
     def with_calibration(self, found: FittedLink | None) -> Objective:
         """This head with a calibration that stays."""
         made = copy(self)
-        made.calibrated = partial(_same, found)
+        made.link = found
         return made
 
     @property

@@ -137,8 +137,8 @@ def label_reader(model: BasePredictor, most_rows: int, words: WordTable | None =
     """A reader of lines of labels that come after their rows, with importances if these are not 1."""
     from thresher.data.bodies import BodyReader, Limit
 
-    layout = SettledLayout("jsonl", columns=("label", "weight"), kinds=("label", "numeric"))
-    layout = replace(layout, classes=tuple(model.classes or ()))
+    kinds = {"label": "label", "weight": "numeric"}
+    layout = SettledLayout("jsonl", columns=(*kinds,), kinds=(*kinds.values(),), classes=model.classes)
 
     def weighed(chunk: Chunk) -> Chunk:
         rows = np.repeat(np.arange(len(chunk)), np.diff(chunk.indptr))
@@ -160,21 +160,18 @@ def with_known_labels(model: Any, data: Any, y: Any = None, sample_weight: Any =
 
     `DataError` for a label that a classifier has not seen.
     """
+    given = with_labels(with_columns(model, data), y, sample_weight)
     own = getattr(model, "classes_", None) if hasattr(type(model), "model_") else None
-    known = {} if own is None else {label: code for code, label in enumerate(np.asarray(own).tolist())}
-
-    def codes(y: Any) -> Any:
-        """Labels as a fitted classifier knows them: words, or their places in ``classes_``."""
-        if y is None or own is None or np.ndim(y) != 1:
-            return y
-        labels = np.asarray(y).tolist()
-        if unseen := [label for label in labels if label not in known]:
-            raise DataError(f"label {unseen[0]!r} is not among the classes the estimator was fitted on")
-        return y if model.model_.classes else np.array([known[label] for label in labels])
-
-    if is_beside(data) and len(data) in (2, 3):
-        data = (data[0], codes(data[1]), *data[2:])
-    return with_labels(with_columns(model, data), codes(y), sample_weight)
+    beside: Any = given if is_beside(given) else ()
+    if own is None or len(beside) not in (2, 3) or beside[1] is None or np.ndim(beside[1]) != 1:
+        return given
+    known = {label: code for code, label in enumerate(np.asarray(own).tolist())}
+    labels = np.asarray(beside[1]).tolist()
+    if unseen := [label for label in labels if label not in known]:
+        raise DataError(f"label {unseen[0]!r} is not among the classes the estimator was fitted on")
+    if model.model_.classes:  # words
+        return given
+    return (beside[0], np.array([known[label] for label in labels]), *beside[2:])
 
 
 def with_columns(model: Any, data: Any) -> Any:

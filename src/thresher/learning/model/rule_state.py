@@ -68,11 +68,11 @@ class History:
     def check(self, state: Tensors, steps: int) -> None:
         """StateError for a position outside the ring, or a ring too short for the position."""
         base, seen = check_tensor(state, "place", (2,), np.int64).tolist()
-        expected = f"expected 0 <= steps before the ring <= all steps <= {steps}"
-        require(0 <= base <= seen <= steps, "place", expected)
         room, pair, drifts = self.ring.shape
         used = seen - base if drifts else 0
-        require(used < room - 1 or not drifts, "place", f"{used} steps do not fit in the ring")
+        fits = 0 <= base <= seen <= steps and (used < room - 1 or not drifts)
+        expected = f"expected 0 <= steps before the ring <= all steps <= {steps}, with room for the others"
+        require(fits, "place", expected)
         check_tensor(state, "ring", (used + 1, pair, drifts), np.float64)
 
     def restore(self, state: dict[str, Array]) -> None:
@@ -315,10 +315,8 @@ class RuleState:
         index.extend(keys)
         ends, ones, room = np.arange(count + 1), np.ones(count, np.float32), np.empty(count, np.uint32)
         fixed = read_only(keys), read_only(ends), read_only(ones)
-        resolved = index.resolve(*fixed, 0, count, room)
-        if resolved.hi < count:
+        while (resolved := index.resolve(*fixed, 0, count, room)).hi < count:
             index.make_room(count)
-            resolved = index.resolve(*fixed, 0, count, room)
         return resolved.rows[:count]
 
     def count_as(self, again: bool) -> None:
@@ -433,7 +431,7 @@ class RuleState:
         if self.history is not None:
             self.history.check(state, steps)
             since = state["S"][:, -1]
-            visited = (since >= 0).all() and (since <= steps).all()
+            visited = ((since >= 0) & (since <= steps)).all()
             require(visited, "S", f"rows must have been visited in 0..{steps}")
         if self.calibration is not None:
             found = check_tensor(state, "calibration", self.calibration.shape, np.float64)

@@ -167,10 +167,9 @@ class Scaling:
         if NUMERIC not in layout.kinds:
             nothing = f"there is nothing to scale by {self.NAME}"
             raise DataError(f"{nothing}: the table has no numeric columns")
-        kinds = dict(zip(layout.columns, layout.kinds, strict=True))
         for factor in terms_of(layout.interact).factors:
             for name in matching(factor, layout.columns):
-                if kinds[name] == NUMERIC:
+                if layout.kind_of[name] == NUMERIC:
                     raise DataError(
                         f"column '{name}' is scaled by {self.NAME}, but interactions are computed before"
                         f" that: leave numeric columns out of {mention('interact')} ('{factor}'), or make"

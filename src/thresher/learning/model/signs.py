@@ -19,7 +19,7 @@ from thresher.data.errors import DataError, OneLineError
 from thresher.data.feature_specs import ANY, as_list, names_in
 from thresher.data.features.murmur import hash_columns
 from thresher.data.formats.listing import kind_of_features
-from thresher.data.layout import AnyLayout, has_columns
+from thresher.data.layout import AnyLayout, SettledLayout, has_columns
 from thresher.engine.verbs import grouped
 from thresher.options.kinds import WrongValueError
 from thresher.options.kinds import names as several_names
@@ -141,7 +141,7 @@ class Signs:
         """Option, key and name of each feature that is listed, in data of this layout. `DataError`."""
         if layout is not None and has_columns(layout):
             for option, names in self._asked.items():
-                columns = _numeric(option, names, layout.columns, layout.kinds)
+                columns = _numeric(option, names, layout)
                 keys = hash_columns(columns, layout.seed) & np.uint64(layout.mask)
                 yield from zip([option] * len(columns), keys.tolist(), columns, strict=True)
             return
@@ -160,8 +160,8 @@ class Signs:
                 yield option, int(hash_columns([name], layout.seed if layout else 0)[0]) & mask, name
 
 
-def _numeric(option: str, names: Sequence[str], columns: Sequence[str], kinds: Sequence[str]) -> list[str]:
-    found, kind_of = dict[str, None](), dict(zip(columns, kinds, strict=True))
+def _numeric(option: str, names: Sequence[str], layout: SettledLayout) -> list[str]:
+    found, columns, kind_of = dict[str, None](), layout.columns, layout.kind_of
     for name in names:
         matched = matching(name, columns)
         if not matched:

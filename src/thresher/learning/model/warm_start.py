@@ -91,10 +91,8 @@ def layout_from(weights: Any, given: AnyLayout | None, grouped: bool = False) ->
     if trained is None:
         return given
     settled = given if given is not None and has_columns(given) else None
-    if settled is not None and has_columns(trained):
-        kinds = [dict(zip(one.columns, one.kinds, strict=True)) for one in (settled, trained)]
-        if kinds[0] != kinds[1]:
-            raise DataError("the model was trained with other columns")
+    if settled is not None and has_columns(trained) and settled.kind_of != trained.kind_of:
+        raise DataError("the model was trained with other columns")
     plain, asked = Layout(), [(one.name, getattr(given, one.name, None)) for one in fields(Layout)]
     chosen = {name: one for name, one in asked if one not in (None, getattr(plain, name))}
     return for_new_data(trained, chosen) if settled is not None else extending(trained, chosen, grouped)
