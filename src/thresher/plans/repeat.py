@@ -68,9 +68,7 @@ def remaking(path: Path, header: dict[str, Any], info: dict[str, Any], **own: ob
     if not known or record is None or (record["planned"] and not record["patience"]):
         return None
     recipe = Recipe.from_dict(header["recipe"])
-    plain = vars(Recipe()) | {"centre": recipe.centred_by_default}
-    names = [name for name in options_of(RecipeOptions) if name not in (*OF_RULES, "eta0")]
-    said = {name: value for name in names if (value := getattr(recipe, name)) != plain[name]}
+    said = {name: value for name, value in recipe.chosen().items() if name in options_of(RecipeOptions)}
     said |= {"rule": recipe.rule, **_table(layout), "where": record["where"] or None, "modules": modules}
     said["order"] = None if record["order"] == "as-is" else record["order"]
     said["holdout"] = record["holdout"] or ("HOLDOUT" if record["patience"] else None)

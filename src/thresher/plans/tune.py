@@ -190,5 +190,5 @@ class Search:
         (trial, model), options = self.tuner.winner(), self.options
         recipe, passes = model.recipe, passes_said(model.record.passes if model.record else 1, model.recipe)
         own: dict[str, Any] = {"rule": trial.rule, "rate": trial.rate, "passes": passes}
-        own |= {} if recipe.centre == recipe.centred_by_default else {"centre": recipe.centre}
+        own |= {"centre": recipe.centre} if "centre" in recipe.chosen() else {}
         return train_command(data, Path(options["model"]), options, holdout=options["holdout"], **own)

@@ -289,9 +289,8 @@ class Ensemble(BasePredictor, Generic[M]):
                 raise StateError("values: one for each model but the first, if their rows have them")
         models = [made(name, *found.model(k)) for k in found.there]
         meanings = [(parts.spec_of(model.head.loss), model.head.outputs) for model in models]
-        for k, meaning in enumerate(meanings):
-            if meaning != meanings[0]:
-                raise ModelFileError(f"{name}: model {k} has another loss than the others")
+        if others := [k for k, meaning in enumerate(meanings) if meaning != meanings[0]]:
+            raise ModelFileError(f"{name}: model {others[0]} has another loss than the others")
         if values:
             return ModelsByValue(models, rows, record, values, examples)
         return Ensemble(models, rows, record, examples)

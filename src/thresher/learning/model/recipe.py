@@ -154,10 +154,14 @@ class Recipe:
 
     def __repr__(self) -> str:
         """The call that makes this recipe, without default values."""
-        plain = vars(Recipe()) | {"centre": self.centred_by_default}
+        shown = {"rule": self.rule, "loss": self.loss, **self.chosen()}
+        return f"Recipe({', '.join(f'{name}={value!r}' for name, value in shown.items())})"
+
+    def chosen(self) -> dict[str, Any]:
+        """The fields that are not as they are by default, with this rule and scale."""
+        plain = vars(Recipe()) | {"centre": is_centred(self.rule_part, self.scale, None)}
         own = {field.name: getattr(self, field.name) for field in fields(self)}
-        shown = [f"{k}={v!r}" for k, v in own.items() if k in ("rule", "loss") or v != plain[k]]
-        return f"Recipe({', '.join(shown)})"
+        return {name: value for name, value in own.items() if value != plain[name]}
 
     @cached_property
     def objective(self) -> Objective:
@@ -172,11 +176,6 @@ class Recipe:
     def signs(self) -> Signs:
         """The signs that weights keep."""
         return Signs(self.nonnegative, self.nonpositive)
-
-    @property
-    def centred_by_default(self) -> bool:
-        """Whether columns are centred with this rule and scale unless told otherwise."""
-        return is_centred(self.rule_part, self.scale, None)
 
     @property
     def numbers(self) -> np.dtype[Any]:
@@ -203,8 +202,7 @@ def is_centred(rule: Any, scale: str | None, centre: bool | None) -> bool:
 
 def with_gaps(layout: AnyLayout | None, centre: bool | None) -> AnyLayout:
     """How to read data for a model: a missing number is told from 0 if columns are centred."""
-    found = layout or Layout()
-    return found if found.gaps == bool(centre) else replace(found, gaps=bool(centre))
+    return replace(layout or Layout(), gaps=bool(centre))
 
 
 def settings(stored: Header) -> dict[str, Any]:

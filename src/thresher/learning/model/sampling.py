@@ -19,7 +19,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,6 +38,8 @@ _CORRECT, _BEFORE = ",correct", ",before"
 _SHARE = re.compile(r"=([^=,]+)(?:,|$)")
 _FORM = "LABEL=SHARE, such as 0=0.1, or 0=0.1,correct or 0=0.1,before"
 _TWO = "0 or -1, and 1"
+_NUMBERS = {-1.0: 0, 0.0: 0, 1.0: 1}
+"""The places of the labels of two classes, if these are numbers"""
 OFFERED, LEFT_OUT, LAST_LABEL = range(3)
 
 
@@ -104,35 +106,26 @@ class Sample(NamedTuple):
                 f"the margins of {meant} are no log odds, which alone can be corrected: {uncorrected}"
             )
         count = head.outputs.most or max(2, head.count)
+        numbered = {float(k + head.outputs.low): k for k in range(count)} if head.count > 1 else _NUMBERS
+        places: dict[Any, int] = {word: k for k, word in enumerate(words)} or numbered
         shares, said = np.ones(count), set[int]()
         for label, share in self.shares.items():
             if head.outputs.most and label not in words:
                 continue
-            k = self._class_of(label, head, words)
-            if k is None and not known:
+            number = _number(label)
+            k = places.get(label if words else number)
+            may_be_word = not words and (number is None or head.count == 1)
+            if k is None and may_be_word and not known:
                 return None
-            if k is None:
-                word = "is a word, those of the data are numbers"
-                what = word if _number(label) is None else f"is none of the classes ({_TWO})"
-                raise DataError(f"{mention('sample')}: the label {label} {what}")
-            if not 0 <= k < count or k in said:
+            if k is None or k in said:
                 every = list_words(words) if words else head.outputs.spec if head.count > 1 else _TWO
-                what = "is a class given twice" if k in said else "is none of the classes"
-                raise DataError(f"{mention('sample')}: the label {label} {what} ({every})")
+                what = f"is {'none of the classes' if k is None else 'a class given twice'} ({every})"
+                if may_be_word and number is None:
+                    what = "is a word, those of the data are numbers"
+                raise DataError(f"{mention('sample')}: the label {label} {what}")
             said.add(k)
             shares[k] = share
         return shares
-
-    @staticmethod
-    def _class_of(label: str, head: Objective, words: Sequence[str]) -> int | None:
-        """The place of the class of a label; -1 for none, None if that is not known yet."""
-        if words:
-            return words.index(label) if label in words else -1
-        if (number := _number(label)) is None:
-            return None
-        if head.count == 1:
-            return int(number > 0) if number in (-1, 0, 1) else None  # unless it is the name of a class
-        return int(number) - head.outputs.low if number.is_integer() else -1
 
 
 def can_correct(head: Objective) -> bool:

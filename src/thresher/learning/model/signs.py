@@ -9,6 +9,7 @@ stands for all features, and needs no rows.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import repeat
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,7 +65,8 @@ class Signs:
 
     def __init__(self, nonnegative: str | None, nonpositive: str | None) -> None:
         asked = {"nonnegative": nonnegative, "nonpositive": nonpositive}
-        self._asked = {option: names_in(text) for option, text in asked.items() if text is not None}
+        listed = {option: names_in(text) for option, text in asked.items() if text is not None}
+        self._asked = [(option, name) for option, names in listed.items() for name in names]
         self._listed: tuple[U64, NDArray[np.float64]] | None = None
 
     def __bool__(self) -> bool:
@@ -73,15 +75,16 @@ class Signs:
     @property
     def of_class(self) -> float:
         """The sign of every weight, or `LISTED`."""
-        every = [option for option, names in self._asked.items() if ANY in names]
+        every = [option for option, name in self._asked if name == ANY]
         return _SIGNS["nonnegative" if every == ["nonnegative"] else "nonpositive"] if every else parts.LISTED
 
     def check(self, rule: object, several: bool, signed: bool) -> None:
         """ValueError if the rule or a store that is `signed` cannot keep signs, or options disagree."""
         if not self:
             return
-        if self.of_class != parts.LISTED and len(self._asked) > 1:
-            both = " and ".join(mention(option) for option in self._asked)
+        options = [*dict.fromkeys(option for option, _ in self._asked)]
+        if self.of_class != parts.LISTED and len(options) > 1:
+            both = " and ".join(mention(option) for option in options)
             raise OneLineError(f"{ANY} is all columns: leave one of {both} out")
         parts.clamped(rule, self.of_class)
         if several and hasattr(rule, "group") and grouped(rule.group):
@@ -93,13 +96,9 @@ class Signs:
 
     def check_matrix(self, width: int) -> None:
         """`DataError` for a name that is no column of a matrix of this width."""
-        for option, names in self._asked.items():
-            for name in names:
-                is_column = name.isascii() and name.isdigit() and int(name) < width
-                if name != ANY and not is_column:
-                    raise DataError(
-                        f"{mention(option)}: '{name}' is no column of the matrix: 0 to {width - 1:,}"
-                    )
+        for option, name in self._asked:
+            if name != ANY and not (name.isascii() and name.isdigit() and int(name) < width):
+                raise DataError(f"{mention(option)}: '{name}' is no column of the matrix: 0 to {width - 1:,}")
 
     def bind(self, layout: AnyLayout | None) -> None:
         """Find the features in data of this layout. `DataError` for a column without one weight."""
@@ -140,14 +139,14 @@ class Signs:
     def _keys(self, layout: AnyLayout | None) -> Iterator[tuple[str, int, str]]:
         """Option, key and name of each feature that is listed, in data of this layout. `DataError`."""
         if layout is not None and has_columns(layout):
-            for option, names in self._asked.items():
-                columns = _numeric(option, names, layout)
+            for option, name in self._asked:
+                columns = _numeric(option, name, layout)
                 keys = hash_columns(columns, layout.seed) & np.uint64(layout.mask)
-                yield from zip([option] * len(columns), keys.tolist(), columns, strict=True)
+                yield from zip(repeat(option), keys.tolist(), columns)
             return
         form, mask = ("", 2**64 - 1) if layout is None else (layout.format, layout.mask)
         kind = kind_of_features(form) if form else ""
-        for option, name in ((option, name) for option, names in self._asked.items() for name in names):
+        for option, name in self._asked:
             if name.isascii() and name.isdigit() and int(name) < 2**64 and kind != "names":
                 yield option, int(name) & mask, name
             elif kind:
@@ -160,22 +159,20 @@ class Signs:
                 yield option, int(hash_columns([name], layout.seed if layout else 0)[0]) & mask, name
 
 
-def _numeric(option: str, names: Sequence[str], layout: SettledLayout) -> list[str]:
-    found, columns, kind_of = dict[str, None](), layout.columns, layout.kind_of
-    for name in names:
-        matched = matching(name, columns)
-        if not matched:
-            raise DataError(f"{mention(option)}: no column is called '{name}'; {column_meant(name, columns)}")
-        used = [one for one in matched if kind_of[one] in FEATURES] or matched
-        for one in used:
-            if kind_of[one] != NUMERIC:
-                what, every = _KINDS.get(kind_of[one], kind_of[one]), mention(**{option: ANY})
-                more = f", and {every} is all weights" if kind_of[one] in FEATURES else ""
-                raise DataError(
-                    f"{mention(option)}: column '{one}' is {what}: only numeric columns have one weight{more}"
-                )
-            found[one] = None
-    return [*found]
+def _numeric(option: str, name: str, layout: SettledLayout) -> list[str]:
+    """The columns of numbers that a name means. `DataError` if it means none, or others."""
+    matched, kind_of = matching(name, layout.columns), layout.kind_of
+    if not matched:
+        meant = column_meant(name, layout.columns)
+        raise DataError(f"{mention(option)}: no column is called '{name}'; {meant}")
+    used = [one for one in matched if kind_of[one] in FEATURES] or matched
+    if other := next((one for one in used if kind_of[one] != NUMERIC), None):
+        what, every = _KINDS.get(kind_of[other], kind_of[other]), mention(**{option: ANY})
+        more = f", and {every} is all weights" if kind_of[other] in FEATURES else ""
+        raise DataError(
+            f"{mention(option)}: column '{other}' is {what}: only numeric columns have one weight{more}"
+        )
+    return used
 
 
 _KINDS = {
