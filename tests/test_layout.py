@@ -121,14 +121,14 @@ ROOMS = ("text", "files", "features", "sources", "formats.lines", "formats.table
 # folder -> the most lines that its modules may have: who adds says in the same commit what goes, or raises
 # the figure and says why
 SIZES = {
-    "all": 58_613,
+    "all": 58_570,
     "data": 17_137,
-    "learning": 13_541,
+    "learning": 13_488,
     "parts": 5_313,
     "engine": 4_715,
-    "plans": 2_955,
+    "plans": 2_953,
     "serving": 2_719,
-    "options": 2_165,
+    "options": 2_177,
     "sklearn": 1_410,
     "cli": 1_785,
     "cluster": 925,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from thresher.data.errors import OneLineError
+from thresher.options.kinds import WrongValueError, names
 from thresher.options.messages import mention
 
 
@@ -20,3 +21,14 @@ def check_flag(name: str, value: object) -> None:
     """ValueError unless `value` is True or False (or 1 or 0)."""
     if not isinstance(value, bool | int | np.bool_ | np.integer) or value not in (0, 1):
         raise ValueError(f"{name} must be True or False, not {value!r}")
+
+
+def check_columns(name: str, value: object, wanted: str) -> tuple[str, ...]:
+    """The names or numbers of columns in a text or a list; ValueError unless there is one."""
+    try:
+        found = names(value)
+    except WrongValueError:
+        found = ()
+    if not found:
+        raise OneLineError(f"{mention(name)} must be {wanted}, not {value!r}")
+    return found

@@ -220,16 +220,11 @@ def names_refused(model: object, layout: AnyLayout) -> Callable[[Chunk], Chunk]:
     refused = refusal(before, now) if (before.features, now.features) == (IDS, NAMES) else None
 
     def check(chunk: Chunk) -> Chunk:
-        if refused is not None and are_names(chunk):
+        if refused is not None and chunk.nnz and chunk.keys.min() > SMALL:
             raise refused
         return chunk
 
     return check
-
-
-def are_names(chunk: Chunk) -> bool:
-    """Whether features that may be names or numbers are names."""
-    return bool(chunk.nnz and chunk.keys.min() > SMALL)
 
 
 def in_agreement(model: Any, source: Source, trained: str = _TRAINED, given: str = "") -> Source:
@@ -287,7 +282,7 @@ def _check_first(names: bool, error: DataError, given: Iterator[Parsed], whole: 
     for rows in given:
         if unknown and rows.chunk.nnz:
             unknown = False
-            if are_names(rows.chunk) if names else rows.chunk.keys.max() <= SMALL:
+            if rows.chunk.keys.min() > SMALL if names else rows.chunk.keys.max() <= SMALL:
                 raise error
         yield rows
 

@@ -153,22 +153,23 @@ class ClassState(ManyState):
     def state(self) -> dict[str, Array]:
         """As in `RuleState`, with the classes met; without free outputs but one, if classes are not given."""
         now, known = super().state(), self.known
-        (count,) = self._inner_for(len(known))
+        count = self._outputs_for(len(known))
         now |= {name: now[name][..., :count] for name in ("S", "B")}
         if self.own_clocks:
             now |= {name: now[name][:count] for name in ("clock", "bclock")}
         return now | {"classes": known}
 
-    def _inner_for(self, known: int) -> tuple[int, ...]:
-        """The inner shape of the rows in a state with so many classes."""
-        return (min(known + 1, self._most) if self.head.outputs.most else self._most,)
+    def _outputs_for(self, known: int) -> int:
+        """How many outputs a state with so many classes has."""
+        return min(known + 1, self._most) if self.head.outputs.most else self._most
 
-    def _inner_of(self, state: Tensors) -> tuple[int, ...]:
+    def check(self, state: Tensors, rows: int, steps: int, outputs: int | None = None) -> None:
+        """As in `RuleState`."""
         known = check_tensor(state, "classes", (None,), np.int64)
         sound = len(np.unique(known)) == len(known) <= self._most
         sound = sound and bool(((known >= 0) & (known < self._most)).all())
         require(sound, "classes", f"expected different numbers from 0 to {self._most - 1}")
-        return self._inner_for(len(known))
+        super().check(state, rows, steps, self._outputs_for(len(known)))
 
     def restore(self, state: dict[str, Array]) -> None:
         """As in `RuleState`."""

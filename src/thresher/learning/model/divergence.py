@@ -180,9 +180,6 @@ def ranges(chunk: Chunk, batch: int, begin: int) -> Iterator[tuple[int, int, boo
 
 def find_broken_row(loop: Any, chunk: Chunk) -> int:
     """The index row of a feature of `chunk` with a non-finite element, or -1."""
-    used = loop.index.used
-    if used <= chunk.nnz and is_finite(loop.S[:used]):
-        return -1  # gathering the rows would take as long as learning
     found = find(loop.index, chunk)
     rows = found.rows[: found.indptr[-1]]
     place = first_broken(loop.S[rows])

@@ -34,12 +34,10 @@ def first_rows(read: Read, count: int, inner: tuple[int, ...], dtype: Any) -> Ar
     """Weights of the rows 0..count-1 ``(count, *inner)``."""
     out: Array = np.empty((count, *inner), dtype)
     step = _step(inner, BLOCK)
-    if count <= step:
-        read(_PLACES[:count], out)
-        return out
     for begin in range(0, count, step):
         end = min(begin + step, count)
-        read(read_only(np.arange(begin, end, dtype=np.uint32)), out[begin:end])
+        places = read_only(np.arange(begin, end, dtype=np.uint32)) if begin else _PLACES[:end]
+        read(places, out[begin:end])
     return out
 
 

@@ -470,12 +470,10 @@ class BasePredictor:
 
         Raises ImportError without pandas.
         """
+        import pandas as pd
+
         from thresher.learning.inspection.feature_names import known_names
 
-        try:
-            import pandas as pd
-        except ImportError as error:
-            raise ImportError("weights_frame needs pandas: pip install pandas") from error
         predictor = self.predictor()
         heaviest, names = predictor.heaviest(top), known_names(predictor)
         keys = [key for key, _, _ in heaviest]

@@ -94,7 +94,6 @@ class Minimum(NamedTuple):
 
 
 F32 = NDArray[np.float32]
-_BLOCK = 1 << 16  # rows whose means are checked at a time
 
 
 class RuleState:
@@ -223,11 +222,8 @@ class RuleState:
             return np.ones(count, np.bool_)
         out = np.empty(count, np.bool_)
         self.idle_rows.for_parts(self.rule)(self._row_rule, self.S, self.clock, out)
-        for begin in range(0, 0 if self.history is None else count, _BLOCK):
-            rows = self.S[begin : min(begin + _BLOCK, count)]
-            read = self._read_from(self._row_rule, rows, self.clock)
-            means = first_rows(read, len(rows), self.S.shape[2:], self.dtype)
-            out[begin : begin + len(rows)] &= ~means.any(axis=tuple(range(1, means.ndim)))
+        if self.history is not None:
+            out &= first_rows(self.read_rows, count, (), self.dtype) == 0
         return out
 
     def leave(self, read: bool) -> None:
@@ -411,23 +407,26 @@ class RuleState:
             now["calibration"] = np.array(self.calibration)
         return now | beneath(BEFORE_END, self.before_end)
 
-    def check(self, state: Tensors, rows: int, steps: int) -> None:
-        """StateError if learning from `steps` examples cannot leave `state` in `rows` rows."""
-        inner = self._inner_of(state)
-        check_tensor(state, "S", (rows, self.S.shape[1], *inner), self.dtype)
+    def check(self, state: Tensors, rows: int, steps: int, outputs: int | None = None) -> None:
+        """StateError if learning from `steps` examples cannot leave `state` in `rows` rows.
+
+        The state has as many `outputs` as the table unless others are expected.
+        """
+        inner = self.S.shape[2:] if outputs is None else (outputs,)
         check_tensor(state, "tally", self.tally.shape, np.float64, finite=False)
         if "again" in state:
             again = check_tensor(state, "again", (3,), np.float64, finite=False)
             require(again[2] in (0.0, 1.0), "again", "whether examples come again is 0 or 1")
-        check_tensor(state, "B", (*self.B.shape[:2], *inner), self.dtype)
-        of_rows, of_bias = ("S", "clock", self.rule, self.clock), ("B", "bclock", self.bias_rule, self.bclock)
-        for table, name, rule, mine in (of_rows, of_bias):
+        for table, count, name, rule, mine in (
+            ("S", rows, "clock", self.rule, self.clock),
+            ("B", len(self.B), "bclock", self.bias_rule, self.bclock),
+        ):
+            check_tensor(state, table, (count, getattr(self, table).shape[1], *inner), self.dtype)
             own = inner if self.own_clocks else mine.shape[:-1]
             clocks = check_tensor(state, name, (*own, mine.shape[-1]), np.float64)
             for output, clock in self._outputs(state[table], clocks):
                 wrong = rule.sound(output, clock, steps)
                 require(not wrong, name, wrong)
-
         if self.history is not None:
             self.history.check(state, steps)
             since = state["S"][:, -1]
@@ -437,10 +436,6 @@ class RuleState:
             found = check_tensor(state, "calibration", self.calibration.shape, np.float64)
             sound = (found[calibrating.SEEN :] >= 0).all()
             require(sound, "calibration", "sums must not be negative")
-
-    def _inner_of(self, state: Tensors) -> tuple[int, ...]:
-        """The inner shape of the rows in a state."""
-        return self.S.shape[2:]
 
     def restore(self, state: dict[str, Array]) -> None:
         """Continue from `state`; the index has been restored already."""

@@ -22,8 +22,7 @@ from thresher.data.features.murmur import hash_columns
 from thresher.data.formats.listing import kind_of_features
 from thresher.data.layout import AnyLayout, SettledLayout, has_columns
 from thresher.engine.verbs import grouped
-from thresher.options.kinds import WrongValueError
-from thresher.options.kinds import names as several_names
+from thresher.options.checks import check_columns
 from thresher.options.messages import mention
 
 U64 = NDArray[np.uint64]
@@ -34,12 +33,7 @@ def names_spec(option: str, given: object) -> str | None:
     """The columns that an option names, as text; None for none. ValueError."""
     if given is None:
         return None
-    try:
-        names = several_names(given)
-    except WrongValueError:
-        names = ()
-    if not names:
-        raise OneLineError(f"{mention(option)} must be names of columns, or {ANY} for all, not {given!r}")
+    names = check_columns(option, given, f"names of columns, or {ANY} for all")
     if ANY in names and len(names) > 1:
         raise OneLineError(f"{mention(**{option: ANY})} is all columns: leave the other names out")
     return as_list(names)
