@@ -12,8 +12,9 @@ from tests.data.logs import NOON, LogEntry, write_log
 from thresher.data.chunk import Chunk, concat
 from thresher.data.features.names import numeric_keys
 from thresher.data.layout import SettledLayout
+from thresher.data.log.origin import LogOrigin
 from thresher.data.log.records import GONE, KEPT, ROWS
-from thresher.data.log.source import LogOrigin, LogSource
+from thresher.data.log.source import LogSource
 from thresher.data.log.writer import LogWriter
 
 LAYOUT = SettledLayout(
@@ -122,9 +123,9 @@ def test_a_damaged_header_and_a_missing_segment(folder: Path, thresher: Thresher
 
 
 def test_a_log_in_use_is_shown(log: Path, thresher: Thresher) -> None:
-    with closing(LogWriter(log, LogOrigin(LAYOUT, "binary", "c0ffee").as_dict())):
+    with closing(LogWriter(log, LogOrigin(LAYOUT, "binary", "c0ffee"))):
         assert thresher("log c.log").status == 0
-    with closing(LogWriter(log.with_name("new.log"), LogOrigin(LAYOUT, "binary", "c0ffee").as_dict())):
+    with closing(LogWriter(log.with_name("new.log"), LogOrigin(LAYOUT, "binary", "c0ffee"))):
         found = thresher("log new.log --json").json
     assert (found["rows"], found["model"], found["labels"], found["format"]) == (0, "c0ffee", "binary", "csv")
 

@@ -10,8 +10,8 @@ import numpy as np
 from thresher.data.chunk import Chunk
 from thresher.data.layout import SettledLayout
 from thresher.data.log import records
+from thresher.data.log.origin import LogOrigin
 from thresher.data.log.records import NOTHING, ROWS, PackedEntry
-from thresher.data.log.source import LogOrigin
 from thresher.data.log.writer import LogWriter
 
 
@@ -47,7 +47,7 @@ def write_log(
     domain: str = "binary",
     segment_bytes: int = 1 << 20,
 ) -> Path:
-    origin = LogOrigin(layout, domain, "c0ffee").as_dict()
+    origin = LogOrigin(layout, domain, "c0ffee")
     with closing(LogWriter(folder, origin, segment_bytes=segment_bytes)) as writer:
         for k, one in enumerate(entries):
             writer.append([packed(one if isinstance(one, LogEntry) else LogEntry(ROWS, one, {}, NOON + k))])

@@ -1,7 +1,6 @@
 """A log of rows: what was written whole is read again; damage is an error, or the rows before it."""
 
 import errno
-import json
 import os
 import shutil
 import subprocess
@@ -19,6 +18,7 @@ from thresher.data.chunk import Chunk, concat
 from thresher.data.errors import DataError
 from thresher.data.layout import SettledLayout
 from thresher.data.log import segments
+from thresher.data.log.origin import LogOrigin
 from thresher.data.log.records import (
     GONE,
     KEPT,
@@ -28,10 +28,10 @@ from thresher.data.log.records import (
     seal,
 )
 from thresher.data.log.segments import LogError, LogPosition, LogRun, header_bytes, records_from, segment_name
-from thresher.data.log.source import LogOrigin, LogSource, contents_of
+from thresher.data.log.source import LogSource, contents_of
 from thresher.data.log.writer import LogFailedError, LogFullError, LogWriter
 
-ORIGIN = LogOrigin(None, "binary", "0").as_dict()
+ORIGIN = LogOrigin(None, "binary", "0")
 
 
 def _rows(count: int, seed: int = 0) -> Chunk:
@@ -132,7 +132,7 @@ def test_every_cut_of_the_last_write_is_noticed_and_cut_off(tmp_path: Path) -> N
         writer.close()
 
 
-START = LogOrigin(None, "binary", "c0ffee").as_dict()
+START = LogOrigin(None, "binary", "c0ffee")
 
 
 def rows(count: int, first: int = 1) -> Chunk:
@@ -290,7 +290,7 @@ def test_rows_may_end_before_what_was_read(tmp_path: Path, segment_bytes: int) -
 
 def forged(folder: Path, *records: bytes) -> Path:
     folder.mkdir()
-    begin = header_bytes(LogPosition(0, 0, 0), START)
+    begin = header_bytes(LogPosition(0, 0, 0), START.as_dict())
     (folder / segment_name(0)).write_bytes(begin + b"".join(records))
     return folder
 
@@ -367,7 +367,7 @@ def test_deep_json(tmp_path: Path) -> None:
         with pytest.raises(LogError):
             LogSource(folder)
     for begin in ((-1, 0, 0), (0.5, 0, 0), (0, "x", 0), (0, 0, 2**64)):
-        (folder / segment_name(0)).write_bytes(header_bytes(LogPosition(*begin), START))
+        (folder / segment_name(0)).write_bytes(header_bytes(LogPosition(*begin), START.as_dict()))
         with pytest.raises(LogError, match="header"):
             LogSource(folder)
 
@@ -456,15 +456,15 @@ OTHER = """
 import sys, time
 from pathlib import Path
 from thresher.data.log.writer import LogWriter
-import json
-writer = LogWriter(Path(sys.argv[1]), json.loads(sys.argv[2]))
+from thresher.data.log.origin import LogOrigin
+writer = LogWriter(Path(sys.argv[1]), LogOrigin(None, *sys.argv[2:]))
 print("here", flush=True)
 time.sleep(60)
 """
 
 
 def test_one_process_writes(tmp_path: Path) -> None:
-    command = [sys.executable, "-c", OTHER, str(tmp_path / "log"), json.dumps(START)]
+    command = [sys.executable, "-c", OTHER, str(tmp_path / "log"), START.domain, START.model]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout.readline() == "here\n"
         with pytest.raises(LogError, match="another server writes this log"):

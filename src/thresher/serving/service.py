@@ -25,7 +25,8 @@ from thresher.data.chunk import Chunk
 from thresher.data.labels import WordTable
 from thresher.data.log import segments
 from thresher.data.log import writer as writing
-from thresher.data.log.source import LiveLog, LogOrigin
+from thresher.data.log.origin import LogOrigin
+from thresher.data.log.source import LiveLog
 from thresher.engine.atomic import stamp
 from thresher.learning.files import model_file
 from thresher.learning.inspection import explanation
@@ -183,10 +184,10 @@ class LearningService(Service):
             raise UsageError(f"--unlabelled {what} is for two classes, and this model has other labels")
         with open(path, "rb") as file:
             hashed = hashlib.file_digest(file, xxhash.xxh3_128).hexdigest()
-        origin = LogOrigin(self.model.layout, str(head.domain), hashed).as_dict()
+        origin = LogOrigin(self.model.layout, str(head.domain), hashed)
         # files of an eighth of what is kept, so that removing whole ones keeps little more; but no less than
         # what a file begins with
-        least = len(segments.header_bytes(segments.LogPosition(0, 0, 0), origin))
+        least = len(segments.header_bytes(segments.LogPosition(0, 0, 0), origin.as_dict()))
         size = int(min(settings.segment_bytes, max(settings.keep_bytes / _PARTS, least)))
         self.writer = writing.LogWriter(folder, origin, size, settings.keep_seconds / _PARTS)
         if self.writer.cut:

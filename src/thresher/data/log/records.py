@@ -124,16 +124,6 @@ def _read(floats, at, ones, out, first, count):
     return at if ones else at + count
 
 
-@scalar
-def _write(floats, at, numbers):
-    """Copy numbers to a body; return whether all are 1."""
-    ones = True
-    for p in range(numbers.size):
-        floats[at + p] = numbers[p]
-        ones &= numbers[p] == np.float32(1)
-    return ones
-
-
 @kernel
 def decode(places, words, halves, floats, indptr, keys, values, rests, labels, weights, offsets, targets):
     """Write the rows of the records at `places` (in words) to arrays of the right lengths.
@@ -173,40 +163,6 @@ def decode(places, words, halves, floats, indptr, keys, values, rests, labels, w
     return -1
 
 
-@kernel
-def encode(indptr, keys, values, rests, labels, weights, offsets, targets, words, halves, floats):
-    """Write rows to a body of which there are three views: ``(halves written, flags)``."""
-    nnz, rows, every = keys.size, labels.size, np.uint64(0)
-    for p in range(nnz):
-        every |= keys[p]
-    narrow = every >> _HALF == 0
-    for p in range(nnz):
-        if narrow:
-            halves[p] = keys[p]
-        else:
-            words[p] = keys[p]
-    at = nnz if narrow else 2 * nnz
-    for i in range(rows):
-        halves[at + i] = indptr[i + 1] - indptr[i]
-    at += rows
-    ones = _write(floats, at, values)
-    at += 0 if ones else nnz
-    _write(floats, at, rests)
-    at += rests.size
-    _write(floats, at, labels)
-    at += rows
-    even = _write(floats, at, weights)
-    at += 0 if even else rows
-    _write(floats, at, offsets)
-    at += offsets.size
-    for i in range(targets.size):
-        floats[at + i] = targets[i // targets.shape[1], i % targets.shape[1]]
-    at += targets.size
-    halves[at] = 0  # or left as it was by what is not stored
-    flags = narrow * NARROW + ones * ONES + even * EVEN
-    return at + at % 2, flags + (offsets.size > 0) * SHIFTED + (rests.size > 0) * WIDE
-
-
 _HEAD = struct.Struct("<4sIIIQQQQQBBHIQ")
 HEAD = _HEAD.size
 """Bytes before the body"""
@@ -217,7 +173,7 @@ ROWS, KEPT, GONE, LABELS = 1, 2, 3, 4
 that will never be learned; labels and importances of kept rows, which are learned
 later."""
 KINDS = {ROWS: "rows", KEPT: "kept", GONE: "gone", LABELS: "labels"}
-_NONE, _NO_TARGETS = np.empty(0, np.float32), np.empty((0, 0), np.float32)
+_NONE = np.empty((0, 0), np.float32)
 NOTHING = concat([])
 """A chunk without rows"""
 
@@ -264,20 +220,25 @@ class PackedEntry(NamedTuple):
 def pack(kind: int, chunk: Chunk, said: Mapping[str, Any] = {}, time: int = 0) -> PackedEntry:
     """A record of this kind, made at a `time` in microseconds since 1970. What is `said` is its note."""
     note = json.dumps(said, separators=(",", ":")).encode() if said else b""
-    width = 0 if chunk.targets is None else chunk.targets.shape[1]
-    targets = _NO_TARGETS if chunk.targets is None else chunk.targets
-    offsets, rests = (_NONE if one is None else one for one in (chunk.offsets, chunk.rests))
-    body = np.empty((3 * chunk.nnz + rests.size + (4 + width) * len(chunk)) // 2 + 1, "<u8")
-    arrays = (chunk.indptr, chunk.keys, chunk.values, rests, chunk.labels, chunk.weights, offsets, targets)
-    given = [read_only(one) for one in arrays]
-    halves, flags = encode(*given, body, body.view("<u4"), body.view("<f4"))
-    whole = body[: halves // 2].tobytes()
-    if note:
-        whole = b"".join((note, bytes(-len(note) % 8), whole))
+    optional = (chunk.rests, chunk.offsets, chunk.targets)
+    rests, offsets, targets = (_NONE if one is None else one for one in optional)
+    narrow = not np.count_nonzero(chunk.keys >> _HALF)
+    ones, even = (not np.count_nonzero(one != 1) for one in (chunk.values, chunk.weights))
+    flags = (
+        narrow * NARROW + ones * ONES + even * EVEN + (offsets.size > 0) * SHIFTED + (rests.size > 0) * WIDE
+    )
+    keys, counts = chunk.keys.astype("<u4") if narrow else chunk.keys, chunk.indptr[1:] - chunk.indptr[:-1]
+    values, weights = _NONE if ones else chunk.values, _NONE if even else chunk.weights
+    arrays = (keys, counts.astype("<u4"), values, rests, chunk.labels, weights, offsets, targets)
+    parts = [note, bytes(-len(note) % 8), *[one.tobytes() for one in arrays]]
+    whole = b"".join([*parts, bytes(-sum(map(len, parts)) % 8)])
     if len(whole) > LARGEST:
         raise DataError(f"{len(chunk):,} rows are too many for one record: send fewer at a time")
-    counts = len(whole), len(note), len(chunk), chunk.nnz
-    return PackedEntry(RecordHead(*counts, 0, time, 0, 0, kind, flags, width, 0, 0), whole)
+    width, sizes = (
+        targets.shape[1] if targets.ndim == 2 else 0,
+        (len(whole), len(note), len(chunk), chunk.nnz),
+    )
+    return PackedEntry(RecordHead(*sizes, 0, time, 0, 0, kind, flags, width, 0, 0), whole)
 
 
 def seal(one: PackedEntry, row: int, synced: int, before: int) -> tuple[bytes, int]:

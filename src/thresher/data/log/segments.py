@@ -33,10 +33,11 @@ from thresher._version import __version__, upgrade_hint
 from thresher.data.chunk import Chunk
 from thresher.data.errors import DataError
 from thresher.data.log import records
+from thresher.data.log.origin import LogOrigin
 from thresher.data.stored import read
 
 _MAGIC = b"thresher log 1\n\0"
-_ANY_FORMAT = re.compile(rb"thresher log (\d+)\n\0")
+_FORMAT = re.compile(rb"thresher log (\d+)\n\0")
 _LENGTH = struct.Struct("<I")
 _HASH = struct.Struct("<Q")
 _NAME = re.compile(r"\d{20}\.log")
@@ -62,7 +63,7 @@ class _Header:
     offset: int
     row: int
     hash: int
-    origin: dict[str, Any]
+    origin: LogOrigin
     version: str
 
 
@@ -85,8 +86,12 @@ class LogSegment(NamedTuple):
     """where its first record is"""
     header: int
     """bytes before the first record"""
-    origin: Mapping[str, Any]
-    """which rows the log is for: see `LogOrigin`"""
+    origin: LogOrigin
+    """which rows the log is for"""
+
+    def byte(self, offset: int) -> int:
+        """Where an offset of the log is in the file."""
+        return offset - self.begin.offset + self.header
 
     @property
     def end(self) -> int:
@@ -112,7 +117,7 @@ def segment_name(offset: int) -> str:
 
 
 def header_bytes(begin: LogPosition, origin: Mapping[str, object]) -> bytes:
-    """What a segment begins with."""
+    """What a segment begins with; `origin` is `LogOrigin.as_dict`."""
     place = {"offset": begin.offset, "row": begin.row, "hash": begin.hash}
     header = {**place, "origin": origin, "version": __version__}
     text = json.dumps(header, sort_keys=True, ensure_ascii=False).encode()
@@ -133,11 +138,11 @@ def read_segment(path: Path) -> LogSegment:
     """The header of a segment. `LogError` if it is not whole."""
     with _open(path) as file:
         start = file.read(len(_MAGIC) + _LENGTH.size)
-        if not start.startswith(_MAGIC) or len(start) < len(_MAGIC) + _LENGTH.size:
-            other = _ANY_FORMAT.match(start)
-            if other and not start.startswith(_MAGIC):
-                found = f"format {int(other[1])}; thresher {__version__} reads format 1"
-                raise LogError(f"{path}: {found}: install the version that wrote it")
+        form = _FORMAT.match(start)
+        if form and int(form[1]) != 1:
+            found = f"format {int(form[1])}; thresher {__version__} reads format 1"
+            raise LogError(f"{path}: {found}: install the version that wrote it")
+        if not form or len(start) < len(_MAGIC) + _LENGTH.size:
             raise LogError(f"{path}: not a segment of a log")
         size = _LENGTH.unpack_from(start, len(_MAGIC))[0]
         rest = file.read(min(size, _LONGEST_HEADER) + _HASH.size)
@@ -307,8 +312,7 @@ def records_from(folder: str | os.PathLike[str], start: LogPosition | None = Non
 
 
 def _damage(segment: LogSegment, at: LogPosition, what: str = "damaged") -> str:
-    place = at.offset - segment.begin.offset + segment.header
-    return f"{segment.path}: {what} at byte {place:,}, after row {at.row:,}"
+    return f"{segment.path}: {what} at byte {segment.byte(at.offset):,}, after row {at.row:,}"
 
 
 def place_at(folder: str | os.PathLike[str], offset: int) -> LogPosition | None:
@@ -320,7 +324,7 @@ def place_at(folder: str | os.PathLike[str], offset: int) -> LogPosition | None:
 def _place_in(segment: LogSegment, offset: int) -> LogPosition | None:
     """The place at an offset, as the record there tells; without one, as those before it do."""
     with _open(segment.path) as file:
-        file.seek(offset - segment.begin.offset + segment.header)
+        file.seek(segment.byte(offset))
         if head := records.head_at(file.read(records.HEAD), 0):
             return LogPosition(offset, head.row, head.before)
     end = segment.begin
@@ -336,8 +340,7 @@ def _records_in(segment: LogSegment, at: LogPosition, last: bool) -> Iterator[Lo
     with _open(segment.path) as file:
         size, looked_again = _WINDOW, False
         while True:
-            place = at.offset - segment.begin.offset + segment.header
-            file.seek(place)
+            file.seek(segment.byte(at.offset))
             buffer = file.read(size)
             found = LogRun.found(buffer, at)
             if found:
@@ -348,7 +351,7 @@ def _records_in(segment: LogSegment, at: LogPosition, last: bool) -> Iterator[Lo
             if head is not None and head.end > len(buffer) and len(buffer) == size:
                 size = head.end
                 continue
-            if not last or not buffer or is_unsynced(file, place, at.offset):
+            if not last or not buffer or is_unsynced(file, segment.byte(at.offset), at.offset):
                 return
             if looked_again:
                 raise LogError(_damage(segment, at))

@@ -4,24 +4,23 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, closing
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from thresher.data.chunk import Chunk, StreamPosition
-from thresher.data.columns import FEATURES, OFFSET
 from thresher.data.errors import DataError
 from thresher.data.features.names import numeric_keys
 from thresher.data.files.content import Content
-from thresher.data.labels import Domain, domain_of, list_words
-from thresher.data.layout import FEATURE_FIELDS, AnyLayout, Extension, Layout, SettledLayout
+from thresher.data.labels import Domain, domain_of
+from thresher.data.layout import AnyLayout, Extension, Layout, SettledLayout
 from thresher.data.log import records, segments
+from thresher.data.log.origin import LogOrigin, other_features
 from thresher.data.log.segments import LogError, LogPosition, LogRun, place_at, records_from, segments_of
 from thresher.data.report import Report
 from thresher.data.source import Chunks, Source
-from thresher.data.stored import read
 from thresher.options.messages import mention
 
 MOST_ROWS, MOST_VALUES = 1 << 12, 1 << 18
@@ -30,44 +29,6 @@ MOST_ROWS, MOST_VALUES = 1 << 12, 1 << 18
 
 class NoExamplesError(DataError):
     """A log holds no rows to learn."""
-
-
-@dataclass(frozen=True)
-class LogOrigin:
-    """Which rows a log is for."""
-
-    layout: SettledLayout | None
-    """how they were read"""
-    domain: str
-    """which labels they have"""
-    model: str
-    """the hash of the file of the model that learns them"""
-
-    def as_dict(self) -> dict[str, Any]:
-        """As the header of a segment holds it."""
-        layout = None if self.layout is None else self.layout.as_dict()
-        return {"layout": layout, "domain": self.domain, "model": self.model}
-
-    @classmethod
-    def of(cls, given: Mapping[str, Any], log: str = "") -> LogOrigin:
-        """The inverse. `LogError`, which names the `log`, if it is given."""
-        try:
-            return read(cls, given, log + "which rows the log is for")
-        except DataError as error:
-            raise LogError(str(error)) from error
-
-    def unlike(self, other: LogOrigin) -> str:
-        """In what another origin differs from this one; empty: in nothing but the file of the model."""
-        have, found = self.layout or SettledLayout(), other.layout or SettledLayout()
-        if features := other_features(have, found):
-            return f"other features ({features})"
-        known = len(have.classes)
-        if known and self.domain == other.domain and have.classes == found.classes[:known] != found.classes:
-            return f"more classes ({list_words(found.classes[known:])})"
-        if (self.domain, have.classes) != (other.domain, found.classes):
-            words = list_words(found.classes) or other.domain, list_words(have.classes) or self.domain
-            return "other labels ({}, and not {})".format(*words)
-        return "" if have == found else "rows read in another way"
 
 
 def open_log(
@@ -95,26 +56,6 @@ _ASKED = ("label", "weight", "offset", "numeric", "bins", "categorical", "text")
 """Options that are not those of a model which goes on"""
 
 
-def other_features(before: AnyLayout, now: AnyLayout) -> str:
-    """The first of what differs in the features of rows with these layouts; empty if nothing does."""
-    (known, shared), (found, own) = _features(before), _features(now)
-    for name in sorted(known | found):
-        if name not in found:
-            return f"without column '{name}'"
-        if known.get(name) != found[name]:
-            changed = f"column '{name}' {found[name]}, not {known[name]}" if name in known else ""
-            return changed or f"with column '{name}'"
-    return next((f"another {mention(name)}" for name in shared if shared[name] != own[name]), "")
-
-
-def _features(layout: AnyLayout) -> tuple[dict[str, str], dict[str, Any]]:
-    """What determines the features of rows: kinds of columns, and options."""
-    pairs = zip(getattr(layout, "columns", ()), getattr(layout, "kinds", ()), strict=True)
-    known = layout.known if isinstance(layout, Extension) else pairs
-    read = {name: kind for name, kind in known if kind in (*FEATURES, OFFSET)}
-    return read, {name: getattr(layout, name) for name in (*FEATURE_FIELDS, "offset")}
-
-
 class LogSource(Source):
     """The rows of a log to be learned. A `StreamPosition` has the `offset` in the log; `line` counts rows.
 
@@ -131,10 +72,9 @@ class LogSource(Source):
         super().__init__([os.fspath(folder)])
         segments = segments_of(folder)
         self.folder, self.begin = os.fspath(folder), segments[0].begin
-        self.origin_of_rows = LogOrigin.of(segments[-1].origin, f"{folder}: ")
-        self.layout = self.origin_of_rows.layout
-        self.domain = domain or self.origin_of_rows.domain
-        labels = domain_of(self.origin_of_rows.domain)
+        origin = segments[-1].origin
+        self.layout, self.domain = origin.layout, domain or origin.domain
+        labels = domain_of(origin.domain)
         if labels.most:
             self.words = labels.of_words(self.layout.classes if self.layout else ()).words
         self.total_bytes = segments[-1].end - self.begin.offset
@@ -257,13 +197,8 @@ def contents_of(folder: str | os.PathLike[str], last: int = 0) -> dict[str, Any]
     count = keys = 0
     waiting, newest, damage = set[str](), deque[segments.LogRecord](maxlen=last), None
     try:
-        segment = segments.read_segment(paths[0])
-        origin = LogOrigin.of(segment.origin)
+        origin = segments.read_segment(paths[0]).origin
         for some in segments.records_from(folder):
-            path = max(one for one in paths if int(one.stem) <= some.begin.offset)
-            if path != segment.path:
-                segment = segments.read_segment(path)
-                origin = LogOrigin.of(segment.origin)
             try:
                 check_rows(some.rows(), origin.domain, origin.layout)
                 fit = True
@@ -277,8 +212,8 @@ def contents_of(folder: str | os.PathLike[str], last: int = 0) -> dict[str, Any]
                         check_rows(one.rows(), domain, origin.layout)
                     note = one.note()
                 except DataError as error:
-                    place = one.offset - segment.begin.offset + segment.header
-                    where = f"{segment.path}: byte {place:,}, after row {one.head.row:,}"
+                    segment = segments.read_segment(max(at for at in paths if int(at.stem) <= one.offset))
+                    where = f"{segment.path}: byte {segment.byte(one.offset):,}, after row {one.head.row:,}"
                     raise segments.LogError(f"{where}: {error}") from error
                 if kind == records.KEPT:
                     waiting.update(note.get("ids", []))

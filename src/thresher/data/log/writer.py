@@ -5,14 +5,13 @@ from __future__ import annotations
 import errno
 import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 from thresher.data.log import segments
+from thresher.data.log.origin import LogOrigin
 from thresher.data.log.records import PackedEntry, seal
-from thresher.data.log.source import LogOrigin
 from thresher.engine.atomic import lock, whole_file
 
 SEGMENT_BYTES = 64 << 20
@@ -56,7 +55,7 @@ class LogWriter:
     def __init__(
         self,
         folder: Path,
-        origin: Mapping[str, Any],
+        origin: LogOrigin,
         segment_bytes: int = SEGMENT_BYTES,
         segment_seconds: float = math.inf,
     ) -> None:
@@ -79,10 +78,10 @@ class LogWriter:
     def _go_on(self) -> tuple[int, segments.LogSegment]:
         """The last segment of an old log, which ends with its last whole record."""
         last = segments.segments_of(self.folder)[-1]
-        have, asked = LogOrigin.of(last.origin), LogOrigin.of(self.origin)
-        if have != asked:
-            other = asked.unlike(have)
-            which = f"a model of {other}" if other else f"another model ({have.model}, and not {asked.model})"
+        have, own = last.origin, self.origin
+        if have != own:
+            other = own.unlike(have)
+            which = f"a model of {other}" if other else f"another model ({have.model}, and not {own.model})"
             remedy = "serve the file that it began with, or begin another log"
             raise segments.LogError(f"{self.folder}: the log is of {which}: {remedy}")
         self.end = last.begin
@@ -90,7 +89,7 @@ class LogWriter:
             self._since = self._since or next(iter(some)).head.time
             self.end = some.end
         file = os.open(last.path, os.O_RDWR | os.O_CLOEXEC)
-        size = last.header + self.end.offset - last.begin.offset
+        size = last.byte(self.end.offset)
         self.cut = os.fstat(file).st_size - size
         if self.cut:
             os.ftruncate(file, size)
@@ -103,7 +102,7 @@ class LogWriter:
         """A new segment at the end."""
         path = self.folder / segments.segment_name(self.end.offset)
         with whole_file(path, "wb") as file:
-            file.write(segments.header_bytes(self.end, self.origin))
+            file.write(segments.header_bytes(self.end, self.origin.as_dict()))
         sync_folder(self.folder)
         descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC)
         return descriptor, segments.read_segment(path)
@@ -131,9 +130,8 @@ class LogWriter:
             while view:
                 view = view[os.write(self._file, view) :]
         except OSError as error:
-            size = self._segment.header + self.end.offset - self._segment.begin.offset
             try:
-                os.ftruncate(self._file, size)
+                os.ftruncate(self._file, self._segment.byte(self.end.offset))
                 os.lseek(self._file, 0, os.SEEK_END)
             except OSError:
                 raise self._failure(error, lost=True) from error
