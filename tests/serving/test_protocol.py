@@ -5,6 +5,7 @@ import json
 import random
 import re
 from collections import deque
+from concurrent.futures import Future
 from typing import Any, NamedTuple
 
 import h11
@@ -13,7 +14,7 @@ import pytest
 from tests.serving.asking import Transport
 from thresher.serving.endpoints import SMALL, Limits
 from thresher.serving.errors import Answer
-from thresher.serving.predicting import BatchKind
+from thresher.serving.predicting import BatchKind, Later
 from thresher.serving.protocol import HttpConnection, Site
 from thresher.serving.reading import LONGEST_HEAD, Asked, HttpRequest, head_of
 
@@ -62,11 +63,16 @@ class Peer:
         self.owed -= 1
         return asked._replace(refusal=told)
 
-    async def answer(self, request: HttpRequest) -> Answer:
-        told = self.took(request.asked, request.body)
-        await asyncio.sleep(3600 if request.asked.path == "/never" else 0)
-        self.owed -= 1
-        return told
+    def answer(self, request: HttpRequest) -> Later:
+        told, done = self.took(request.asked, request.body), Future[Answer]()
+
+        def answers() -> list[Answer]:
+            self.owed -= 1
+            return [told]
+
+        if request.asked.path != "/never":
+            asyncio.get_running_loop().call_soon(done.set_result, told)
+        return Later([done], answers)
 
     def kind_of(self, asked: Asked) -> BatchKind | None:
         self.last = asked
@@ -110,8 +116,6 @@ class Peer:
             await asyncio.sleep(0)
         closed, self.transport.closed = self.transport.closed, True
         self.connection.connection_lost(None)
-        for task in self.site.tasks.copy():
-            task.cancel()
         self.transport.closed = closed
 
 

@@ -1,9 +1,8 @@
-"""What each path does, and who may ask for it. The methods have the names of `openapi.ENDPOINTS`."""
+"""What each path does, and who may ask for it. Methods have the names of `openapi.ENDPOINTS` without rows."""
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import Executor
 from functools import partial
 from typing import NamedTuple
@@ -96,68 +95,57 @@ class Endpoints:
             return asked._replace(refusal=refusal(error))
         return asked._replace(kind=BatchKind.of(asked) if endpoint.takes else None)
 
-    async def answer(self, request: HttpRequest) -> Answer:
-        """The answer to a request."""
-        try:
-            if packing := request.asked.header(b"content-encoding"):  # which takes a second for the largest
-                plain = await asyncio.to_thread(self._unpack, request.body, packing.lower())
-                request = request._replace(body=plain)
-            answer: Answer = await getattr(self, request.asked.name)(request)
-        except Exception as error:  # noqa: BLE001  (a fault must not end the service)
-            return refusal(error)
-        return answer
+    def answer(self, request: HttpRequest) -> list[Answer] | Later:
+        """The answer to a request; found elsewhere if rows are many, packed or the first of their kind."""
+        asked, work = request.asked, partial(self._answer, request)
+        is_small = len(request.body) <= SMALL and not asked.header(b"content-encoding")
+        if is_small and (asked.kind is None or self._predicting.now.bodies.is_loaded(asked.media)):
+            return work()
+        done = self._pool.submit(work)
+        return Later([done], done.result)
 
-    def _unpack(self, body: bytes, packing: str) -> bytes:
-        if packing == "identity":
-            return body
-        if packing not in _PACKINGS:
-            accepted = {"Accept-Encoding": "gzip, zstd"}
-            raise RefusedError(415, "bodies may be packed by gzip or zstd, nothing else", headers=accepted)
-        try:
-            with pa.CompressedInputStream(pa.BufferReader(body), _PACKINGS[packing]) as stream:
-                plain: bytes = stream.read(self._limits.body + 1)
-        except (OSError, pa.ArrowException) as error:
-            raise RefusedError(400, f"the body: {unread(error)}") from error
-        if len(plain) > self._limits.body:
-            raise too_large(self._limits)
-        return plain
+    def _answer(self, request: HttpRequest) -> list[Answer] | Later:
+        """The answer to a request, whose body is unpacked before, which takes a second for the largest."""
+        asked, body = request.asked, request.body
+        packing = asked.header(b"content-encoding").lower() or "identity"
+        if packing != "identity":
+            if packing not in _PACKINGS:
+                accepted = {"Accept-Encoding": "gzip, zstd"}
+                raise RefusedError(
+                    415, "bodies may be packed by gzip or zstd, nothing else", headers=accepted
+                )
+            try:
+                with pa.CompressedInputStream(pa.BufferReader(body), _PACKINGS[packing]) as stream:
+                    body = stream.read(self._limits.body + 1)
+            except (OSError, pa.ArrowException) as error:
+                raise RefusedError(400, f"the body: {unread(error)}") from error
+            if len(body) > self._limits.body:
+                raise too_large(self._limits)
+        if asked.kind is not None:
+            return self._predicting.work([body], [asked.key], asked.kind)
+        found: Answer | Later = getattr(self, asked.name)(request)
+        return [found] if isinstance(found, Answer) else found
 
-    async def _rows(self, request: HttpRequest) -> Answer:
-        """Do what is asked of rows, elsewhere if these are many or the first of their kind."""
-        asked = request.asked
-        work = partial(self._predicting.work, [request.body], [asked.key], asked.kind)
-        found: Sequence[Answer] | Later
-        if len(request.body) <= SMALL and self._predicting.now.bodies.is_loaded(asked.media):
-            found = work()
-        else:
-            found = await asyncio.get_running_loop().run_in_executor(self._pool, work)
-        while isinstance(found, Later):
-            await asyncio.wait([*map(asyncio.wrap_future, found.work)])
-            found = found.answers()
-        return found[0]
-
-    predict = learn = label = _rows
-
-    async def metrics(self, request: HttpRequest) -> Answer:
+    def metrics(self, request: HttpRequest) -> Answer:
         return Answer(200, generate_latest(self._metrics.registry), CONTENT_TYPE_LATEST)
 
-    async def live(self, request: HttpRequest) -> Answer:
+    def live(self, request: HttpRequest) -> Answer:
         return json_answer(openapi.Live(True))
 
-    async def ready(self, request: HttpRequest) -> Answer:
+    def ready(self, request: HttpRequest) -> Answer:
         status = self._service.status()
         if not status.ready:
             raise RefusedError(503, status.reason or "not ready yet", 1)
         return json_answer(openapi.ServiceReady(True, status.learning, status.reason))
 
-    async def about(self, request: HttpRequest) -> Answer:
-        loop, newest = asyncio.get_running_loop(), self._service.snapshot()[0]
-        return json_answer(await loop.run_in_executor(self._pool, files.describe, newest))
+    def about(self, request: HttpRequest) -> Later:
+        found = self._pool.submit(files.describe, self._service.snapshot()[0])
+        return Later([found], lambda: [json_answer(found.result())])
 
-    async def openapi(self, request: HttpRequest) -> Answer:
+    def openapi(self, request: HttpRequest) -> Answer:
         return Answer(200, self._document)
 
-    async def snapshot(self, request: HttpRequest) -> Answer:
+    def snapshot(self, request: HttpRequest) -> Answer:
         path, sequence = self._service.snapshot()
         # the row alone would not tell a model from another file that has taken its place
         tag = {"ETag": f'"{sequence}-{path.stat().st_mtime_ns:x}"'}

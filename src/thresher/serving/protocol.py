@@ -4,7 +4,7 @@ An ASGI server takes three times as long for an empty request, since each costs 
 messages. Here small ``POST /predict``, ``/learn`` and ``/label`` wait until the loop has nothing else to do,
 and are answered together: handing 64 requests to a kernel takes hardly longer than handing it one. What has
 arrived when the loop has read all sockets that are ready is one batch: no request waits for others, and the
-busier the server, the larger its batches. Other requests are answered by a task of their own.
+busier the server, the larger its batches. Other requests are answered one by one.
 
 A request is read once the one before it is answered; until then, nothing more is read from the socket.
 """
@@ -78,21 +78,12 @@ class Site:
         """Answer a request: together with others if it is small and usual."""
         kind = self._predicting.kind_of(request.asked) if len(request.body) <= SMALL else None
         loop = asyncio.get_running_loop()
-        if kind is not None:
-            if not self._waiting:
-                loop.call_soon(self._flush, loop)
-            self._waiting.setdefault(kind, []).append(request)
+        if kind is None:
+            loop.call_soon(self._answer_all, [request], partial(self._endpoints.answer, request), loop)
             return
-
-        async def answer_alone() -> None:
-            answer = await self._endpoints.answer(request)
-            if answer.file is not None:
-                await request.asker.send(answer)
-            self.answer([request], [answer])
-
-        task = loop.create_task(answer_alone())
-        self.tasks.add(task)
-        task.add_done_callback(self.tasks.discard)
+        if not self._waiting:
+            loop.call_soon(self._flush, loop)
+        self._waiting.setdefault(kind, []).append(request)
 
     def _flush(self, loop: asyncio.AbstractEventLoop) -> None:
         """Answer all requests that wait, or begin the work that must be done before."""
@@ -112,7 +103,12 @@ class Site:
         except Exception as error:  # noqa: BLE001  (each client gets an answer)
             found = [refusal(error)] * len(requests)
         if not isinstance(found, Later):
-            self.answer(requests, found)
+            if found[0].file is None:
+                self.answer(requests, found)
+                return
+            task = loop.create_task(self._send(requests[0], found[0]))
+            self.tasks.add(task)
+            task.add_done_callback(self.tasks.discard)
             return
         answers, left = found.answers, len(found.work)
 
@@ -124,6 +120,10 @@ class Site:
 
         for one in found.work:
             one.add_done_callback(one_more_done)
+
+    async def _send(self, request: HttpRequest, answer: Answer) -> None:
+        await request.asker.send(answer)
+        self.answer([request], [answer])
 
     def answer(self, requests: Sequence[HttpRequest], answers: Sequence[Answer]) -> None:
         """Give and count the answers to requests of one path."""
