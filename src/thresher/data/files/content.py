@@ -91,8 +91,7 @@ def hash_file(name: str, size: int | None = None, opened: Any = None) -> Content
 
 def check_beginning(name: str, expected: Content) -> None:
     """Raise `DataError` unless a file still begins with the content that was read before."""
-    found = content_of(name) if remote.is_remote(name) else hash_file(name, expected.size)
-    if found != expected:
+    if (found := content_of(name, expected.size)) != expected:
         raise change_error(name, found.size, expected.size)
 
 
@@ -119,25 +118,22 @@ def stamp(name: str) -> list[int] | None:
     return [status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino]
 
 
-def content_of(name: str, opened: Any = None) -> Content:
-    """The content of a whole file; a remote file by URL, size and time."""
-    if remote.is_remote(name):
-        return _identify(name, *remote.file_info(name))
-    return hash_file(name, opened=opened)
+def content_of(name: str, size: int | None = None, opened: Any = None) -> Content:
+    """The content of a whole file, or of its first `size` bytes; of a remote file always all."""
+    return remote_content(name, sure=False) or hash_file(name, size, opened)
 
 
-def remote_content(name: str) -> Content | None:
-    """The content of a remote file, identified by URL, size and time; None if these are unknown."""
-    if not remote.is_remote(name):
+def remote_content(name: str, *, sure: bool = True) -> Content | None:
+    """The content of a remote file, identified by URL, size and time; None of a local file.
+
+    To be `sure` that it changes whenever the file does, None if these are unknown or too new.
+    """
+    if not is_remote(name):
         return None
     with name_errors(name):
         size, modified = remote.file_info(name)
-    if size is None or modified is None or time.time_ns() - modified < SETTLED:
+    if sure and (size is None or modified is None or time.time_ns() - modified < SETTLED):
         return None
-    return _identify(name, size, modified)
-
-
-def _identify(name: str, size: int | None, modified: int | None) -> Content:
     return Content(xxhash.xxh64_intdigest(f"{name}\n{size}\n{modified}".encode()), size or 0)
 
 
@@ -168,15 +164,16 @@ class Watches:
         while len(self._done) < file:
             self._known(len(self._done))
         name = self._names[file]
-        if self._in_order or is_stream(name):
-            if not is_remote(name):
-                self._stamps.append(stamp(name))
-                self._running = ContentHash()
-                return self._see
-            if remote_content(name) is None:
-                self._hashes[file] = ContentHash()
+        in_order = self._in_order or is_stream(name)
+        if in_order and not is_remote(name):
+            self._stamps.append(stamp(name))
+            self._running = ContentHash()
+            return self._see
         self._known(file, opened)
-        return self._hashes[file].update if file in self._hashes else None
+        if not in_order or self._remote[file] is not None:
+            return None
+        self._hashes[file] = ContentHash()
+        return self._hashes[file].update
 
     def _known(self, file: int, opened: Any = None) -> None:
         """Set the content of a file that is not hashed while it is read."""
@@ -184,7 +181,7 @@ class Watches:
         self._stamps.append(stamp(name))
         if is_remote(name):
             self._remote[file] = remote_content(name)
-        content, expected = content_of(name, opened), self._expected[file : file + 1]
+        content, expected = content_of(name, opened=opened), self._expected[file : file + 1]
         if expected and not self._whole and file == len(self._expected) - 1 and content != expected[0]:
             check_beginning(name, expected[0])  # only the beginning was read before
             self._expected = self._expected[:file]

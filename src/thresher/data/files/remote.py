@@ -157,9 +157,7 @@ class RemoteFile(io.RawIOBase):
         """True."""
         return True
 
-    def seekable(self) -> bool:
-        """True."""
-        return True
+    seekable = readable
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
         """Continue at another byte."""
