@@ -25,7 +25,7 @@ from thresher.serving.metrics import Metrics
 from thresher.serving.predicting import BatchKind, Later, Predictions
 from thresher.serving.protocol import Site
 from thresher.serving.reading import NOTHING, HttpRequest
-from thresher.serving.service import LearningService, Settings
+from thresher.serving.service import DEFAULTS, LearningService
 
 KIND = BatchKind("/predict", "", "")
 
@@ -183,7 +183,7 @@ def test_a_key_is_known_again_and_what_follows_rows_at_once_is_answered_after_th
 
 @pytest.fixture
 def service(clicks: Path, tmp_path: Path) -> Iterator[LearningService]:
-    service = LearningService(clicks, tmp_path / "kept", Settings(most_kept=8))
+    service = LearningService(clicks, tmp_path / "kept", DEFAULTS.but(most_pending=8))
     service.start()
     try:
         yield service

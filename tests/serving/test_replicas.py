@@ -1,5 +1,6 @@
-"""Copies that follow a server are always whole models; options are settings."""
+"""Copies that follow a server are always whole models; a service does as its options say."""
 
+import math
 import signal
 import socket
 import subprocess
@@ -18,10 +19,10 @@ from tests.streams import stream
 from tests.waiting import until
 from thresher.cli.main import status_of
 from thresher.options.kinds import WrongValueError
-from thresher.options.option import options_of, settle
+from thresher.options.option import options_of
 from thresher.options.serving import LearningOptions, Quantity
-from thresher.serving.server import settings_of
-from thresher.serving.service import Settings
+from thresher.serving.appending import MICRO
+from thresher.serving.service import DEFAULTS, LearningService
 
 LABELLED = b'{"label": 1, "hour": 3, "colour": "red"}\n{"label": 0, "hour": 4, "colour": "blue"}\n' * 20
 
@@ -73,17 +74,28 @@ def test_values_that_mean_nothing_are_refused(name: str, text: str) -> None:
         _read(name, text)
 
 
-def test_options_are_settings() -> None:
+def test_a_service_does_as_its_options_say(clicks: Path, tmp_path: Path) -> None:
     given = {"wait": "90m", "unlabelled": "negative", "keep": "1.5GB", "snapshot_every": "500"}
     read = {name: _read(name, text) for name, text in given.items()}
     assert read["wait"] == Quantity("seconds", 5400)
-    found = settings_of(settle(LearningOptions, read).but(most_pending=7))
-    assert (found.wait, found.unlabelled, found.keep_bytes, found.keep_seconds) == (
-        *(5400, "negative", 1_500_000_000, float("inf")),
-    )
-    assert (found.snapshots.rows, found.snapshots.seconds) == (500, float("inf"))
-    assert found.most_kept == 7
-    assert settings_of(settle(LearningOptions, {}).but(most_pending=1_000_000)) == Settings()
+    for options, patience, kept, every, most in (
+        (DEFAULTS, 3600, {"bytes": math.inf, "seconds": math.inf}, (1_000_000, 60), 1_000_000),
+        (
+            DEFAULTS.but(**read, most_pending=7),
+            5400,
+            {"bytes": 1.5e9, "seconds": math.inf},
+            (500, math.inf),
+            7,
+        ),
+    ):
+        service = LearningService(clicks, tmp_path / f"log-{most}", options)
+        service.start()
+        try:
+            assert (service._patience, service._keep) == (patience * MICRO, kept)
+            assert service._learning._every == dict(zip(("rows", "seconds"), every, strict=True))
+            assert (service.unlabelled, service._memory.most_kept) == (options["unlabelled"], most)
+        finally:
+            service.close()
 
 
 def test_help_shows_amounts_as_they_are_given(capsys: pytest.CaptureFixture[str]) -> None:

@@ -8,7 +8,7 @@ import time
 import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import replace
+from dataclasses import fields, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -27,19 +27,25 @@ from thresher.data.log.source import LogSource
 from thresher.learning.files.model_file import ModelFileError
 from thresher.learning.model.divergence import HEAVIEST, too_heavy
 from thresher.learning.model.model_set import ModelSet
-from thresher.options.serving import DROP, NEGATIVE
+from thresher.options.serving import DROP, NEGATIVE, Quantity
 from thresher.serving import appending
 from thresher.serving.bodies import Bodies
 from thresher.serving.errors import RefusedError
-from thresher.serving.learning import MODEL, Snapshots
+from thresher.serving.learning import MODEL
 from thresher.serving.openapi import LabelsLearned
-from thresher.serving.service import _TOGETHER, LearningService, Service, Settings
+from thresher.serving.service import _TOGETHER, DEFAULTS, Bounds, LearningService, Service
 
 ROWS = 40
 ONE = (np.ones(1, np.float32), np.ones(1, np.float32))
 """a positive label, and its importance"""
 
 
+AMOUNTS = {
+    "wait": ("wait", "seconds"),
+    **{f"keep_{of}": ("keep", of) for of in ("bytes", "seconds")},
+    **{f"snapshot_{of}": ("snapshot_every", of) for of in ("rows", "seconds")},
+}
+"""How options are called here whose values are amounts: the option, and its unit"""
 pytestmark = pytest.mark.usefixtures("plainly")
 
 
@@ -57,7 +63,12 @@ def model(tmp_path: Path, rows: Chunk) -> Path:
 
 @contextmanager
 def serving(model: Path, folder: Path, said: Any = None, **settings: Any) -> Iterator[LearningService]:
-    service = LearningService(model, folder, Settings(**settings), say=([] if said is None else said).append)
+    bounds = Bounds(**{one.name: settings.pop(one.name) for one in fields(Bounds) if one.name in settings})
+    for name, (option, of) in AMOUNTS.items():
+        if name in settings:
+            settings[option] = Quantity(of, settings.pop(name))
+    options, tell = DEFAULTS.but(**settings), ([] if said is None else said).append
+    service = LearningService(model, folder, options, tell, bounds)
     service.start()
     try:
         yield service
@@ -181,7 +192,7 @@ def test_the_heaviest_rows_leave_weights_finite(name: str, rows: Chunk) -> None:
 
 def test_every_snapshot_is_the_model_of_the_log_so_far(model: Path, rows: Chunk, tmp_path: Path) -> None:
     folder, copied = tmp_path / "log", tmp_path / "copied"
-    with serving(model, folder, snapshots=Snapshots(rows=1)) as service:
+    with serving(model, folder, snapshot_rows=1) as service:
         for k in range(10, 14):
             service.learn(rows.rows(k, k + 1)).result()
             until(lambda: learned(service) and service.status().saved == service.status().sequence)
@@ -193,7 +204,7 @@ def test_every_snapshot_is_the_model_of_the_log_so_far(model: Path, rows: Chunk,
 @pytest.mark.parametrize("saved", [7, 1000])
 def test_a_killed_server_goes_on_with_its_log(model: Path, rows: Chunk, tmp_path: Path, saved: int) -> None:
     folder, found = tmp_path / "log", tmp_path / "killed"
-    with serving(model, folder, snapshots=Snapshots(rows=saved)) as service:
+    with serving(model, folder, snapshot_rows=saved) as service:
         for k in range(10, 30):
             service.learn(rows.rows(k, k + 1)).result()
         # as a kill would leave it, whatever is learned or saved by now
@@ -364,7 +375,7 @@ def test_where_no_label_is_negative_rows_are_learned_in_the_order_of_the_views(
 
 def _expire(service: LearningService) -> None:
     """As the sweeper does once all rows have waited."""
-    negative = -1.0 if service.settings.unlabelled == NEGATIVE else None
+    negative = -1.0 if service.unlabelled == NEGATIVE else None
     service._appender.submit(appending.Draft.expire, appending.ticking(), negative).result()
 
 
@@ -520,7 +531,7 @@ def test_a_model_whose_learning_fails_predicts_as_it_was(
 
 
 def test_too_many_rows_that_wait_are_refused(model: Path, rows: Chunk, tmp_path: Path) -> None:
-    with serving(model, tmp_path / "log", most_kept=2) as service:
+    with serving(model, tmp_path / "log", most_pending=2) as service:
         with pytest.raises(RefusedError, match="at most 2 rows can wait") as refused:
             service.keep(["a", "b", "c"], rows.rows(0, 3)).result()
         assert refused.value.status == 413
@@ -554,7 +565,7 @@ def test_a_key_is_for_the_rows_that_it_was_for(model: Path, rows: Chunk, tmp_pat
 
 
 def test_what_is_kept_is_bounded_in_bytes(model: Path, rows: Chunk, tmp_path: Path) -> None:
-    with serving(model, tmp_path / "log", most_kept_bytes=8000, wait=1000.0) as service:
+    with serving(model, tmp_path / "log", kept_bytes=8000, wait=1000.0) as service:
         with pytest.raises(RefusedError, match="rows of 8,000 bytes at most can wait") as refused:
             service.keep([f"{k}" * 1000 for k in range(9)], rows.rows(0, 9)).result()
         assert refused.value.status == 413
@@ -593,7 +604,7 @@ def test_a_clock_that_jumps_expires_and_removes_nothing(
 ) -> None:
     folder, some, label = tmp_path / "log", rows.rows(10, 11), np.ones(1, np.float32)
     settings: dict[str, Any] = {"wait": 7200.0, "unlabelled": NEGATIVE, "keep_seconds": 7200.0}
-    with serving(model, folder, segment_bytes=1, snapshots=Snapshots(rows=1), **settings) as service:
+    with serving(model, folder, segment_bytes=1, snapshot_rows=1, **settings) as service:
         for k in range(3):
             service.learn(rows.rows(k, k + 1)).result()
         service.keep(["a"], some).result()
@@ -655,7 +666,7 @@ def set_clock(monkeypatch: pytest.MonkeyPatch, days: int) -> None:
 def test_what_is_learned_and_saved_need_not_be_kept(model: Path, rows: Chunk, tmp_path: Path) -> None:
     folder, whole = tmp_path / "log", tmp_path / "whole"
     for kept, place in ((np.inf, whole), (1, folder)):
-        with serving(model, place, keep_bytes=kept, segment_bytes=1, snapshots=Snapshots(rows=1)) as service:
+        with serving(model, place, keep_bytes=kept, segment_bytes=1, snapshot_rows=1) as service:
             for k in range(10, 20):
                 service.learn(rows.rows(k, k + 1)).result()
             some = rows.rows(20, 21)
@@ -777,21 +788,21 @@ def _log_bytes(folder: Path) -> int:
 def test_a_small_log_is_kept_small(model: Path, rows: Chunk, tmp_path: Path) -> None:
     folder, kept = tmp_path / "log", 20_000
     for _ in range(2):
-        with serving(model, folder, keep_bytes=kept, snapshots=Snapshots(rows=1)) as service:
+        with serving(model, folder, keep_bytes=kept, snapshot_rows=1) as service:
             for _ in range(25):
                 service.learn(rows).result()
             until(lambda: learned(service) and service.status().saved == service.status().sequence)
             until(lambda: _log_bytes(folder) <= kept)
             assert service.status().sequence * 100 > kept
         assert _log_bytes(folder) > kept / 2
-    with serving(model, folder, keep_bytes=kept // 4, snapshots=Snapshots(rows=1)) as service:
+    with serving(model, folder, keep_bytes=kept // 4, snapshot_rows=1) as service:
         until(lambda: service.status().ready)
         until(lambda: _log_bytes(folder) <= kept // 4)  # also if nothing comes
 
 
 def test_a_log_of_rows_without_labels_is_kept_small(model: Path, rows: Chunk, tmp_path: Path) -> None:
     folder = tmp_path / "log"
-    settings: dict[str, Any] = {"keep_bytes": 20_000, "wait": 0.01, "snapshots": Snapshots(seconds=0.01)}
+    settings: dict[str, Any] = {"keep_bytes": 20_000, "wait": 0.01, "snapshot_seconds": 0.01}
     with serving(model, folder, **settings) as service:
         service.learn(rows).result()
         for k in range(25):
@@ -805,7 +816,7 @@ def test_a_log_of_rows_without_labels_is_kept_small(model: Path, rows: Chunk, tm
 
 def test_a_log_is_kept_for_a_short_time(model: Path, rows: Chunk, tmp_path: Path) -> None:
     folder = tmp_path / "log"
-    with serving(model, folder, keep_seconds=1.0, snapshots=Snapshots(rows=1)) as service:
+    with serving(model, folder, keep_seconds=1.0, snapshot_rows=1) as service:
         service.learn(rows).result()
         first = min(folder.glob("*.log"))
         until(lambda: not first.exists())  # though nothing comes after it

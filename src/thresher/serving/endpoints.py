@@ -73,24 +73,22 @@ class Endpoints:
                 raise RefusedError(401, why, headers={"WWW-Authenticate": "Bearer"})
             if not name:
                 raise RefusedError(404, f"there is no such path; there are {', '.join(NAMES)}")
-            endpoint, names = ENDPOINTS[name], [one for one, _ in given]
+            endpoint = ENDPOINTS[name]
             methods = ("GET", "HEAD") if endpoint.method == "GET" else (endpoint.method,)
             if asked.method.decode() not in methods:
                 allow = ", ".join(methods)
                 raise RefusedError(405, f"use the method {allow}", headers={"Allow": allow})
-            queries = sorted(one.name for one in endpoint.parameters if one.place == "query")
-            for one in names:
-                if one not in queries:
-                    known = f"known: {', '.join(queries)}" if queries else "it takes none"
+            choices = {one.name: one.choices for one in endpoint.parameters if one.place == "query"}
+            for one, value in given:
+                if one not in choices:
+                    known = f"known: {', '.join(sorted(choices))}" if choices else "it takes none"
                     raise RefusedError(400, f"{asked.path} has no parameter {one[:40]!r}; {known}")
-                if names.count(one) > 1:
+                if [name for name, _ in given].count(one) > 1:
                     raise RefusedError(400, f"the parameter {one} is given twice")
-            for parameter in endpoint.parameters:
-                value, choices = asked.query.get(parameter.name), parameter.choices
-                if choices and value is not None and value not in choices:
-                    raise RefusedError(400, f"{parameter.name} must be one of {', '.join(choices)}")
-                if value == "":
-                    raise RefusedError(400, f"the parameter {parameter.name} is empty")
+                if choices[one] and value not in choices[one]:
+                    raise RefusedError(400, f"{one} must be one of {', '.join(choices[one])}")
+                if not value:
+                    raise RefusedError(400, f"the parameter {one} is empty")
         except RefusedError as error:
             return asked._replace(refusal=refusal(error))
         return asked._replace(kind=BatchKind.of(asked) if endpoint.takes else None)

@@ -6,6 +6,7 @@ on like a training that was: from a checkpoint, with the rest of the log.
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections import deque
@@ -13,7 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -25,6 +26,7 @@ from thresher.learning.model.model import Model
 from thresher.learning.training import progress
 from thresher.learning.training.ahead import learn_anything
 from thresher.options.option import settle
+from thresher.options.serving import Quantity
 from thresher.options.training import TrainCommand
 from thresher.plans.run import Plan
 
@@ -88,13 +90,6 @@ class Gate:
             yield
 
 
-class Snapshots(NamedTuple):
-    """How often snapshots are written: whatever comes first, if anything is new."""
-
-    rows: int = MOST_ROWS
-    seconds: float = 60.0
-
-
 class _Unheard(progress.Ui):
     """The process, whose signals are not for the training: the service ends it."""
 
@@ -129,17 +124,19 @@ class Learning:
         model: Path,
         folder: Path,
         wait: Callable[[segments.LogPosition], segments.LogPosition | None],
-        snapshots: Snapshots,
+        every: Quantity,
         fault: Callable[[str], None],
         say: Callable[[str], None],
     ) -> None:
         """`model` is the file to go on with, unless `folder` has a checkpoint; `wait` as in `LiveLog`.
 
-        `fault` is called if learning ends with an error, with what it is.
+        A snapshot is written `every` so many rows or seconds, if anything is new. `fault` is called if
+        learning ends with an error, with what it is.
         """
         self.gate, self.trouble, self._say = Gate(), "", say
         """`trouble`: why the last snapshot was not written; empty: it was"""
-        self._snapshots, self._tell, self.file = snapshots, fault, folder / MODEL
+        self._every = {"rows": MOST_ROWS, "seconds": math.inf} | {every.of: every.amount}
+        self._tell, self.file = fault, folder / MODEL
         """`file`: the newest whole model"""
         source = LiveLog(folder, wait, self._turn)
         self._run = _prepare(model, source, folder / _CHECKPOINT)
@@ -218,7 +215,7 @@ class Learning:
     def save_if_due(self) -> None:
         """Write a snapshot if it is time, between two pieces."""
         rows, waited = self.learned - self.saved, time.monotonic() - self._when
-        due = rows >= self._snapshots.rows or waited >= self._snapshots.seconds
+        due = rows >= self._every["rows"] or waited >= self._every["seconds"]
         if due and self._place.offset > self.saved_offset:
             self.save()
 

@@ -10,7 +10,6 @@ import socket
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from math import inf
 from pathlib import Path
 from time import monotonic
 
@@ -20,11 +19,10 @@ from thresher.options.option import Options, UsageError, given_options
 from thresher.options.serving import LearningOptions
 from thresher.serving.endpoints import Endpoints, Limits
 from thresher.serving.errors import tell_fault
-from thresher.serving.learning import MOST_ROWS, Snapshots
 from thresher.serving.metrics import Metrics
 from thresher.serving.predicting import Predictions
 from thresher.serving.protocol import HttpConnection, Site
-from thresher.serving.service import LearningService, Service, Settings
+from thresher.serving.service import LearningService, Service
 
 try:
     import uvloop
@@ -59,7 +57,7 @@ def serve(model: Path, options: Options) -> None:
         if options["learn"] != (options["log"] is not None):
             raise UsageError("a server that learns needs a log: use --learn and --log DIR together")
         if options["learn"]:
-            service: Service = LearningService(model, options["log"], settings_of(options), tell)
+            service: Service = LearningService(model, options["log"], options, tell)
         elif idle := [flag_of(name) for name in given_options(options, LearningOptions)]:
             raise UsageError(f"{idle[0]} is for a server that learns: use --learn and --log DIR")
         else:
@@ -75,20 +73,6 @@ def serve(model: Path, options: Options) -> None:
                 runner.run(_answer(site, predicting, limits.timeout, listener, model))
         finally:
             service.close()
-
-
-def settings_of(options: Options) -> Settings:
-    """How a service learns."""
-    every, keep = options["snapshot_every"], options["keep"]
-    rows = int(every.amount) if every.of == "rows" else MOST_ROWS
-    return Settings(
-        wait=options["wait"].amount,
-        unlabelled=options["unlabelled"],
-        most_kept=options["most_pending"],
-        snapshots=Snapshots(rows, every.amount if every.of == "seconds" else inf),
-        keep_bytes=keep.amount if keep and keep.of == "bytes" else inf,
-        keep_seconds=keep.amount if keep and keep.of == "seconds" else inf,
-    )
 
 
 def tell(line: str) -> None:

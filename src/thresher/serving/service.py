@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
@@ -32,11 +32,11 @@ from thresher.learning.files import model_file
 from thresher.learning.inspection import explanation
 from thresher.learning.model import ensemble
 from thresher.learning.model.prediction import BasePredictor
-from thresher.options.option import UsageError
-from thresher.options.serving import DROP, NEGATIVE
+from thresher.options.option import Options, UsageError, settle
+from thresher.options.serving import DROP, NEGATIVE, ServeCommand
 from thresher.serving.appending import EXPIRED_AT_ONCE, MICRO, A, Ack, Appender, Draft, Memory, ticking
 from thresher.serving.errors import RefusedError
-from thresher.serving.learning import Learning, Snapshots
+from thresher.serving.learning import Learning
 from thresher.serving.openapi import LabelsLearned
 
 F64 = NDArray[np.float64]
@@ -77,28 +77,22 @@ class Status(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Settings:
-    """How a service learns."""
+class Bounds:
+    """How much a service that learns takes on, as far as no option says so."""
 
-    wait: float = 3600.0
-    """seconds for which the label of a row is waited for"""
-    unlabelled: str = DROP
-    most_waiting: int = 10_000
-    """requests in line"""
-    most_behind: int = 1_000_000
+    requests: int = 10_000
+    """in line"""
+    behind: int = 1_000_000
     """rows on disk that are not learned yet"""
-    most_kept: int = 1_000_000
-    """rows whose label is still to come"""
-    most_keys: int = 1_000_000
+    keys: int = 1_000_000
     """requests that are known again by their key"""
-    most_kept_bytes: int = 1 << 30
+    kept_bytes: int = 1 << 30
     """memory of rows whose label is still to come"""
     segment_bytes: int = writing.SEGMENT_BYTES
     """length at which a file of the log is followed by the next"""
-    keep_bytes: float = math.inf
-    keep_seconds: float = math.inf
-    """how much of the log is kept once it is learned and saved"""
-    snapshots: Snapshots = field(default_factory=Snapshots)
+
+
+DEFAULTS = settle(ServeCommand, {})
 
 
 class Service:
@@ -170,14 +164,20 @@ class LearningService(Service):
         self,
         path: Path,
         folder: Path,
-        settings: Settings = Settings(),
+        options: Options = DEFAULTS,
         say: Callable[[str], None] = lambda line: None,
+        bounds: Bounds = Bounds(),
     ) -> None:
+        """`options` are those of `ServeCommand`."""
         super().__init__(path, say)
-        self.folder, self.settings = folder, settings
+        self.folder, self._bounds, self.unlabelled = folder, bounds, options["unlabelled"]
+        self._patience, keep = int(options["wait"].amount * MICRO), options["keep"]
+        """microseconds for which the label of a row is waited for"""
+        self._keep = {"bytes": math.inf, "seconds": math.inf} | ({keep.of: keep.amount} if keep else {})
+        """how much of the log is kept once it is learned and saved"""
         self._caught_up, self._untended = False, ""
         self._grown, self._complete = threading.Condition(), False
-        head, what = self.model.head, settings.unlabelled
+        head, what = self.model.head, self.unlabelled
         if isinstance(self.model, ensemble.Ensemble):
             raise UsageError(f"{path} holds several models, which can be served, but do not learn here")
         if what != DROP and head.domain.name != "binary":
@@ -188,8 +188,8 @@ class LearningService(Service):
         # files of an eighth of what is kept, so that removing whole ones keeps little more; but no less than
         # what a file begins with
         least = len(segments.header_bytes(segments.LogPosition(0, 0, 0), origin.as_dict()))
-        size = int(min(settings.segment_bytes, max(settings.keep_bytes / _PARTS, least)))
-        self.writer = writing.LogWriter(folder, origin, size, settings.keep_seconds / _PARTS)
+        size = int(min(bounds.segment_bytes, max(self._keep["bytes"] / _PARTS, least)))
+        self.writer = writing.LogWriter(folder, origin, size, self._keep["seconds"] / _PARTS)
         if self.writer.cut:
             say(f"{folder}: cut off {self.writer.cut:,} bytes of a write that was not completed")
         try:
@@ -198,11 +198,11 @@ class LearningService(Service):
                 say(f"reading {folder}, of {self.writer.end.offset >> 20:,} MB")
             if head.outputs.most:
                 self.words = head.domain.of_words(self.model.classes).words
-            kept = settings.most_kept, settings.most_keys, settings.most_kept_bytes
+            kept = options["most_pending"], bounds.keys, bounds.kept_bytes
             self._memory = Memory(*kept, words=self.words, named=len(self.model.classes))
-            self._memory.read(folder, int(settings.wait * MICRO))
-            self._appender = Appender(self.writer, self._memory, settings.most_waiting, self._grow)
-            self._learning = Learning(path, folder, self._wait, settings.snapshots, self._fault, say)
+            self._memory.read(folder, self._patience)
+            self._appender = Appender(self.writer, self._memory, bounds.requests, self._grow)
+            self._learning = Learning(path, folder, self._wait, options["snapshot_every"], self._fault, say)
             self.model = self._learning.model
         except BaseException:
             self.writer.abandon()
@@ -282,25 +282,25 @@ class LearningService(Service):
         once and negatives a wait later would be another share of positives, whenever the traffic changes.
         `RefusedError`.
         """
-        later = self.settings.unlabelled == NEGATIVE
+        later = self.unlabelled == NEGATIVE
         return self._submit(Draft.label, several, self._as_logged(labels), importances, later)
 
     def _submit(self, work: Callable[..., A], *given: object) -> Future[A]:
         """Put in line what is asked of a `Draft`, unless learning has stopped or is far behind."""
         if self._reason:
             raise RefusedError(503, f"learning has stopped: {self._reason}")
-        if (behind := self._synced.row - self._learning.learned) >= self.settings.most_behind:
+        if (behind := self._synced.row - self._learning.learned) >= self._bounds.behind:
             raise RefusedError(429, f"{behind:,} rows are still to be learned", 1.0)
         return self._appender.submit(work, *given)
 
     def _sweep(self) -> None:
         while not self._closing.wait(_SWEEP):
-            self.tend(ticking() - int(self.settings.wait * MICRO))
+            self.tend(ticking() - self._patience)
 
     def tend(self, before: int) -> None:
         """Let go rows from before a time by `ticking`, and files of the log that are not wanted any more."""
         label = float(self._as_logged(np.zeros(1, np.float32))[0])
-        negative = label if self.settings.unlabelled == NEGATIVE else None
+        negative = label if self.unlabelled == NEGATIVE else None
         try:
             while self._appender.submit(Draft.expire, before, negative).result() == EXPIRED_AT_ONCE:
                 pass
@@ -315,15 +315,15 @@ class LearningService(Service):
 
     def _remove_old(self) -> None:
         """Remove the oldest segments if the log is larger than wanted, and nothing in them is needed."""
-        paths, settings = segments.segment_paths(self.folder), self.settings
+        paths = segments.segment_paths(self.folder)
         begun, ticked = self._begun  # a clock that is set forward must not make files old
         now = min(time.time(), begun + (ticking() - ticked) / MICRO)
         needed = min([self._learning.saved_offset, *(kept.offset for kept in [*self._memory.kept.values()])])
         size = sum(path.stat().st_size for path in paths)
         for path, after in pairwise(paths):
             found = path.stat()
-            old = now - found.st_mtime > settings.keep_seconds
-            if not (old or size > settings.keep_bytes) or int(after.stem) > needed:
+            old = now - found.st_mtime > self._keep["seconds"]
+            if not (old or size > self._keep["bytes"]) or int(after.stem) > needed:
                 return
             path.unlink()
             size -= found.st_size
