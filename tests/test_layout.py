@@ -121,13 +121,13 @@ ROOMS = ("text", "files", "features", "sources", "formats.lines", "formats.table
 # folder -> the most lines that its modules may have: who adds says in the same commit what goes, or raises
 # the figure and says why
 SIZES = {
-    "all": 58_570,
-    "data": 17_137,
-    "learning": 13_488,
+    "all": 58_462,
+    "data": 17_086,
+    "learning": 13_486,
     "parts": 5_313,
     "engine": 4_715,
-    "plans": 2_953,
-    "serving": 2_719,
+    "plans": 2_952,
+    "serving": 2_665,
     "options": 2_177,
     "sklearn": 1_410,
     "cli": 1_785,

@@ -30,6 +30,7 @@ from thresher.data.log.records import (
 from thresher.data.log.segments import LogError, LogPosition, LogRun, header_bytes, records_from, segment_name
 from thresher.data.log.source import LogSource, contents_of
 from thresher.data.log.writer import LogFailedError, LogFullError, LogWriter
+from thresher.data.stored import said
 
 ORIGIN = LogOrigin(None, "binary", "0")
 
@@ -290,7 +291,7 @@ def test_rows_may_end_before_what_was_read(tmp_path: Path, segment_bytes: int) -
 
 def forged(folder: Path, *records: bytes) -> Path:
     folder.mkdir()
-    begin = header_bytes(LogPosition(0, 0, 0), START.as_dict())
+    begin = header_bytes(LogPosition(0, 0, 0), said(START))
     (folder / segment_name(0)).write_bytes(begin + b"".join(records))
     return folder
 
@@ -367,7 +368,7 @@ def test_deep_json(tmp_path: Path) -> None:
         with pytest.raises(LogError):
             LogSource(folder)
     for begin in ((-1, 0, 0), (0.5, 0, 0), (0, "x", 0), (0, 0, 2**64)):
-        (folder / segment_name(0)).write_bytes(header_bytes(LogPosition(*begin), START.as_dict()))
+        (folder / segment_name(0)).write_bytes(header_bytes(LogPosition(*begin), said(START)))
         with pytest.raises(LogError, match="header"):
             LogSource(folder)
 

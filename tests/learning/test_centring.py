@@ -367,7 +367,7 @@ def test_rests_go_where_values_go(tmp_path: Path) -> None:
     logged = concat([*LogSource(write_log(tmp_path / "log", entries, None, "real")).chunks()])
     stored.trim()
     found = [*(whole, stored.chunk(), stored.chunk().take(np.arange(14)), concat([*stored.chunks()]), logged)]
-    kept = [KeptRow.of(chunk, k, 0, False).labelled(1.0, 1.0) for k in range(12)]
+    kept = [KeptRow.of(chunk, k, 0, False)._replace(given=(1.0, 1.0)).labelled() for k in range(12)]
     for one in (*(some.rows(1, 13) for some in found), concat(kept), packed):
         one.check()
         for name, array in chunk.arrays().items():

@@ -69,7 +69,7 @@ def test_a_fault_is_an_answer_to_all_who_wait(late: bool, capsys: pytest.Capture
 
 def in_line(gate: Gate) -> None:
     """Return once a reader waits."""
-    while gate._nobody.is_set():
+    while not gate._waiting:
         time.sleep(0.001)
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from thresher import parts
 from thresher.data.errors import DataError, NothingNewError, OneLineError
-from thresher.data.files.paths import expand, is_stream
+from thresher.data.files.paths import expand, is_log, is_stream
 from thresher.data.files.streams import Previews
 from thresher.data.files.topics import Extent, TopicName, is_topic, settle_topic, url_of
 from thresher.data.inputs.any_data import Data as Data
@@ -30,7 +30,6 @@ from thresher.data.inputs.any_data import open_data as open_data
 from thresher.data.inputs.arrays import label_texts
 from thresher.data.labels import DOMAINS, MOST_CLASSES, list_words
 from thresher.data.layout import AnyLayout, Layout, SettledLayout, grouped_by
-from thresher.data.log.segments import is_log
 from thresher.data.log.source import LogSource
 from thresher.data.opening import classes_among, with_words
 from thresher.data.source import Source

@@ -12,7 +12,7 @@ import sys
 import threading
 import time
 from collections import ChainMap
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from itertools import islice, takewhile
@@ -86,9 +86,9 @@ class KeptRow(NamedTuple):
         cells = tuple(b"" if array is None else array[there].tobytes() for array, there in parts)
         return cls(cells, since, offset)
 
-    def labelled(self, label: float, importance: float) -> Chunk:
-        """The row with a label and an importance."""
-        keys, given = np.frombuffer(self.cells[0], np.uint64), np.array([[label], [importance]], np.float32)
+    def labelled(self) -> Chunk:
+        """The row with the label and the importance that it is `given`."""
+        keys, given = np.frombuffer(self.cells[0], np.uint64), np.array([self.given], np.float32).T
         values, rests, offsets = (np.frombuffer(one, np.float32) for one in self.cells[1:])
         row = Chunk(np.array([0, len(keys)]), keys, values, *given)
         return replace(row, rests=rests if rests.size else None, offsets=offsets if offsets.size else None)
@@ -216,7 +216,7 @@ class Draft:
         self._kept, self._gone = ChainMap[str, KeptRow | None]({}, memory.kept), set[str]()  # type: ignore[arg-type]
         """as the memory will be; None for rows that are kept no longer, and their ids"""
 
-    def _add(self, kind: int, chunk: Chunk, **note: Any) -> tuple[int, int]:
+    def _add(self, kind: int, chunk: Chunk, **note: Any) -> Ack:
         """Add an entry; return the numbers of its first and last row."""
         given = {name: value for name, value in note.items() if value}
         known, labelled = self._memory.words, kind in (records.ROWS, records.LABELS) and len(chunk)
@@ -225,16 +225,20 @@ class Draft:
         self.entries.append(records.pack(kind, chunk, given, self.time))
         first = self._row + 1
         self._row += len(chunk) if kind == records.ROWS else 0
-        return first, self._row
+        return Ack(first, self._row)
 
-    def _let_go(self, one: str, row: KeptRow, *, learned: bool, labelled: bool) -> None:
-        """Keep a row no longer; whether it is learned, and with a label that has come."""
-        self._gone.add(one)
-        self._kept[one] = None
-        self._count -= 1
-        self._bytes -= row.size(one)
-        if learned:
-            self._learned[fingerprint(one)] = LearnedRow(self._now, labelled)
+    def _let_go(self, rows: Mapping[str, KeptRow]) -> None:
+        """Keep rows no longer."""
+        self._gone.update(rows)
+        self._kept.update(dict.fromkeys(rows))
+        self._count -= len(rows)
+        self._bytes -= sum(row.size(one) for one, row in rows.items())
+
+    def _learn_kept(self, rows: Mapping[str, KeptRow], known: Set[str], **note: Any) -> None:
+        """Add an entry with rows that were kept, each with what it is `given`; `known`: whose labels came."""
+        self._add(records.ROWS, concat([row.labelled() for row in rows.values()]), **note)
+        self._learned.update({fingerprint(one): LearnedRow(self._now, one in known) for one in rows})
+        self._let_go(rows)
 
     def settle(self) -> None:
         """The entries are on disk: let the memory know."""
@@ -259,11 +263,11 @@ class Draft:
         mark = fingerprint(key)
         known = self._keys.get(mark)
         if known is None:
-            first, last = self._add(records.ROWS, chunk, key=key)
+            ack = self._add(records.ROWS, chunk, key=key)
             if key:
                 entry = self.entries[-1]
-                self._keys[mark] = KnownRows(first, last, entry.head.hash_of_rows(entry.body))
-            return Ack(first, last)
+                self._keys[mark] = KnownRows(ack.first, ack.last, entry.head.hash_of_rows(entry.body))
+            return ack
         again = records.pack(records.ROWS, chunk)
         if again.head.hash_of_rows(again.body) != known.hash:
             raise RefusedError(
@@ -292,13 +296,13 @@ class Draft:
             raise RefusedError(413, f"rows of {most_bytes:,} bytes at most can wait for their labels")
         if self._bytes + size > most_bytes:
             raise RefusedError(429, f"rows of {self._bytes:,} bytes wait for their labels already", 1.0)
-        found = self._add(records.KEPT, chunk, ids=ids)
+        ack = self._add(records.KEPT, chunk, ids=ids)
         for one, row in zip(ids, rows, strict=True):
             self._kept.maps[0].pop(one, None)  # the order is that in which they came
             self._kept[one] = row
         self._count += len(rows)
         self._bytes += size
-        return Ack(*found)
+        return ack
 
     def label(
         self,
@@ -312,34 +316,29 @@ class Draft:
         What became of the ids of each of `several` requests.
         """
         found, before = list[LabelsLearned](), self._row
-        rows, waiting = dict[str, tuple[KeptRow, Chunk]](), dict[str, tuple[KeptRow, float, float]]()
-        all_given = zip(labels.tolist(), importances.tolist(), strict=True)
+        taken, all_given = dict[str, KeptRow](), zip(labels.tolist(), importances.tolist(), strict=True)
         for ids in several:
-            begin, begun, repeated, unknown = len(rows), len(waiting), 0, list[str]()
-            for one, (label, importance) in zip(ids, all_given, strict=False):
+            begin, repeated, unknown = len(taken), 0, list[str]()
+            for one, given in zip(ids, all_given, strict=False):
                 kept, learned = self._kept.get(one), self._learned.get(fingerprint(one))
-                if one in rows or one in waiting or (kept.given if kept else learned and learned.labelled):
+                if one in taken or (kept.given if kept else learned and learned.labelled):
                     repeated += 1
                 elif kept is None:
                     unknown.append(one)
-                elif later:
-                    waiting[one] = kept, label, importance
                 else:
-                    rows[one] = kept, kept.labelled(label, importance)
-            count, end = len(rows) - begin, before + len(rows)
-            place = (before + begin + 1, end) if count else (0, 0)
-            found.append(LabelsLearned(*place, count, len(waiting) - begun, repeated, unknown))
-        if rows:
-            self._add(records.ROWS, concat([row for _, row in rows.values()]), ids=[*rows])
-        if waiting:
-            given = np.array([given for _, *given in waiting.values()], np.float32).T.copy()
-            starts = np.zeros(len(waiting) + 1, np.int64)
-            late = Chunk(starts, records.NOTHING.keys, records.NOTHING.values, *given)
-            self._add(records.LABELS, late, ids=[*waiting])
-        for one, (kept, _) in rows.items():
-            self._let_go(one, kept, learned=True, labelled=True)
-        for one, (kept, label, importance) in waiting.items():
-            self._kept[one] = kept._replace(given=(label, importance))
+                    taken[one] = kept._replace(given=given)
+            count = len(taken) - begin
+            learned_now = 0 if later else count
+            place = (before + begin + 1, before + len(taken)) if learned_now else (0, 0)
+            found.append(LabelsLearned(*place, learned_now, count - learned_now, repeated, unknown))
+        if taken and later:
+            numbers = np.array([row.given for row in taken.values()], np.float32).T.copy()
+            starts = np.zeros(len(taken) + 1, np.int64)
+            late = Chunk(starts, records.NOTHING.keys, records.NOTHING.values, *numbers)
+            self._add(records.LABELS, late, ids=[*taken])
+            self._kept.update(taken)
+        elif taken:
+            self._learn_kept(taken, {*taken}, ids=[*taken])
         return found
 
     def expire(self, before: int, negative: float | None) -> int:
@@ -348,24 +347,21 @@ class Draft:
         Without one they are learned with the label `negative`, or let go if that is None. Returns how many,
         at most `EXPIRED_AT_ONCE`. The ids of those learned are forgotten after as long again.
         """
-        waited, rows, gone = list[tuple[str, KeptRow]](), dict[str, Chunk](), list[str]()
-        for one, there in self._memory.kept.items():
-            if there.since >= before or len(waited) >= EXPIRED_AT_ONCE:
-                break
-            if kept := self._kept.get(one):
-                waited.append((one, kept))
-                without = None if negative is None else (negative, 1.0)
-                if given := kept.given or without:
-                    rows[one] = kept.labelled(*given)
-                else:
-                    gone.append(one)
+        old = takewhile(lambda one: one[1].since < before, self._memory.kept.items())
+        still_kept = ((one, kept) for one, _ in old if (kept := self._kept.get(one)))
+        waited = dict(islice(still_kept, EXPIRED_AT_ONCE))
+        labelled = [one for one, kept in waited.items() if kept.given]
+        gone = {one: kept for one, kept in waited.items() if negative is None and not kept.given}
+        rows = {
+            one: kept._replace(given=kept.given or (negative or 0.0, 1.0))
+            for one, kept in waited.items()
+            if one not in gone
+        }
         if rows:
-            labelled = [one for one, kept in waited if kept.given]
-            self._add(records.ROWS, concat([*rows.values()]), expired=[*rows], labelled=labelled)
+            self._learn_kept(rows, {*labelled}, expired=[*rows], labelled=labelled)
         if gone:
-            self._add(records.GONE, records.NOTHING, ids=gone)
-        for one, kept in waited:
-            self._let_go(one, kept, learned=one in rows, labelled=kept.given is not None)
+            self._add(records.GONE, records.NOTHING, ids=[*gone])
+            self._let_go(gone)
         self._old = before
         return len(waited)
 

@@ -54,39 +54,28 @@ class Gate:
     """
 
     def __init__(self, patience: float = _PATIENCE) -> None:
-        self._patience = patience
-        self._lock = threading.Lock()
-        self._counting = threading.Lock()
-        self._waiting, self._nobody = 0, threading.Event()
-        self._nobody.set()
+        self._patience, self._turn, self._waiting = patience, threading.Condition(), deque[None]()
 
     @contextmanager
     def reading(self) -> Iterator[None]:
         """Within this context nothing is learned."""
-        with self._counting:
-            self._waiting += 1
-            self._nobody.clear()
-        with self._lock:
-            with self._counting:
-                self._waiting -= 1
-                if not self._waiting:
-                    self._nobody.set()
+        self._waiting.append(None)
+        with self._turn:
+            self._waiting.pop()
+            if not self._waiting:
+                self._turn.notify()
             yield
 
     def pause(self) -> None:
         """While learning: let the readers in that stand in line."""
         if self._waiting:
-            self._lock.release()
-            try:
-                self._nobody.wait(self._patience)
-            finally:
-                self._lock.acquire()
+            self._turn.wait_for(lambda: not self._waiting, self._patience)
 
     @contextmanager
     def learning(self) -> Iterator[None]:
         """Within this context nothing is read."""
-        self._nobody.wait(self._patience)
-        with self._lock:
+        with self._turn:
+            self.pause()
             yield
 
 

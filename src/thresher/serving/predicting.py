@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from thresher.data.bodies import Rows
 from thresher.data.chunk import concat
+from thresher.learning.inspection.explanation import explain
 from thresher.learning.model.prediction import BasePredictor
 from thresher.serving.answers import Answers, lines_of
 from thresher.serving.appending import Ack
@@ -81,8 +82,8 @@ class Predictions:
             self._own = own = _Serving(model, bodies, Answers(model))
         return own
 
-    def predict(self, body: bytes, kind: BatchKind) -> tuple[Rows, Answer]:
-        """The rows of a body and the answer, perhaps as an Arrow stream. `RefusedError`."""
+    def predict(self, body: bytes, kind: BatchKind) -> tuple[Answer, Future[Ack] | Answer]:
+        """The answer to a body of rows, perhaps as an Arrow stream, and what it waits for. `RefusedError`."""
         model, bodies, answers = self.now
         answers.check(kind.output, kind.top)
         if kind.output == EXPLAIN and kind.arrow:
@@ -94,11 +95,13 @@ class Predictions:
         else:
             try:
                 names = bodies.names(body, kind.media, rows.chunk.keys)
-                found = self._service.explain(rows.chunk, names, model)
+                with self._service.reading():
+                    found = explain(model, rows.chunk, names)
             except ValueError as error:
                 raise RefusedError(400, error.args[0]) from error
             written = lines_of(rows, found.told(int(kind.top) if kind.top else None))
-        return rows, _answer_rows(rows, written, ARROW if kind.arrow else LINES)
+        answer = _answer_rows(rows, written, ARROW if kind.arrow else LINES)
+        return answer, self._service.keep(rows.good_ids, rows.chunk) if kind.ids else answer
 
     def labelled(self, body: bytes, media: str) -> Rows:
         """The rows of a body, with labels; at least one is good. `RefusedError`."""
@@ -199,12 +202,9 @@ class Predictions:
         answers, work = list[Answer](), list[Future[Any] | Answer]()
         for body in bodies:
             found = _attempt(self.predict, body, kind)
-            rows, answer = (None, found) if isinstance(found, Answer) else found
+            answer, kept = (found, found) if isinstance(found, Answer) else found
             answers.append(answer)
-            if rows is None or not kind.ids:
-                work.append(answer)
-            else:
-                work.append(_attempt(self._service.keep, rows.good_ids, rows.chunk))
+            work.append(kept)
         return _later(answers, work, lambda answer, _: answer)
 
     def _label(self, bodies: Sequence[bytes]) -> list[Answer] | Later:

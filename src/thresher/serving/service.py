@@ -9,9 +9,9 @@ import hashlib
 import math
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
@@ -27,9 +27,9 @@ from thresher.data.log import segments
 from thresher.data.log import writer as writing
 from thresher.data.log.origin import LogOrigin
 from thresher.data.log.source import LiveLog
+from thresher.data.stored import said
 from thresher.engine.atomic import stamp
 from thresher.learning.files import model_file
-from thresher.learning.inspection import explanation
 from thresher.learning.model import ensemble
 from thresher.learning.model.prediction import BasePredictor
 from thresher.options.option import Options, UsageError, settle
@@ -99,6 +99,8 @@ class Service:
     """A model that predicts; `start` lets it follow its file when that is replaced. `ModelFileError`."""
 
     learns = False
+    reading: Callable[[], AbstractContextManager[None]] = staticmethod(nullcontext)
+    """a context within which the model stays as it is"""
     words: WordTable | None = None
     """the classes, if what learns meets them on the way"""
 
@@ -131,10 +133,6 @@ class Service:
         """Margins of some rows, by `model`, which they were read for, or the one that serves."""
         found: F64 = (self.model if model is None else model).margins(chunk)
         return found
-
-    def explain(self, chunk: Chunk, names: Mapping[int, str], model: Any) -> explanation.Explanation:
-        """Why these are the margins of some rows by a model; their features may have `names`. ValueError."""
-        return explanation.explain(model, chunk, names)
 
     def status(self) -> Status:
         """The state of the service."""
@@ -187,7 +185,7 @@ class LearningService(Service):
         origin = LogOrigin(self.model.layout, str(head.domain), hashed)
         # files of an eighth of what is kept, so that removing whole ones keeps little more; but no less than
         # what a file begins with
-        least = len(segments.header_bytes(segments.LogPosition(0, 0, 0), origin.as_dict()))
+        least = len(segments.header_bytes(segments.LogPosition(0, 0, 0), said(origin)))
         size = int(min(bounds.segment_bytes, max(self._keep["bytes"] / _PARTS, least)))
         self.writer = writing.LogWriter(folder, origin, size, self._keep["seconds"] / _PARTS)
         if self.writer.cut:
@@ -203,7 +201,7 @@ class LearningService(Service):
             self._memory.read(folder, self._patience)
             self._appender = Appender(self.writer, self._memory, bounds.requests, self._grow)
             self._learning = Learning(path, folder, self._wait, options["snapshot_every"], self._fault, say)
-            self.model = self._learning.model
+            self.model, self.reading = self._learning.model, self._learning.gate.reading
         except BaseException:
             self.writer.abandon()
             raise
@@ -249,14 +247,9 @@ class LearningService(Service):
         """Margins of some rows, each by the model as it is between two examples."""
         found = list[F64]()
         for piece in chunk.pieces(self._learning.at_once):
-            with self._learning.gate.reading():
+            with self.reading():
                 found.append(self.model.margins(piece))
         return np.concatenate(found)
-
-    def explain(self, chunk: Chunk, names: Mapping[int, str], model: object) -> explanation.Explanation:
-        """Why these are the margins of some rows, all by one model. ValueError."""
-        with self._learning.gate.reading():
-            return super().explain(chunk, names, self.model)
 
     def learn(self, chunk: Chunk, key: str = "") -> Future[Ack]:
         """Write rows to the log, which are then learned; answered once they are on disk. `RefusedError`."""

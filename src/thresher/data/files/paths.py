@@ -7,6 +7,7 @@ import glob
 import io
 import lzma
 import os
+import re
 import stat
 import sys
 from codecs import getincrementaldecoder
@@ -72,6 +73,8 @@ def binary_kind(head: bytes) -> str:
 
 
 STDIN = "-"
+SEGMENT = re.compile(r"\d{20}\.log")
+"""The names of the files of a log"""
 _DASHES = "\u2010\u2011\u2012\u2013\u2014\u2212"
 """Hyphens and dashes that word processors put in place of the hyphens of an option"""
 
@@ -120,6 +123,15 @@ def is_stream(name: str) -> bool:
     return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
 
 
+def is_log(name: str | os.PathLike[str]) -> bool:
+    """Whether this is a folder with segments of a log."""
+    try:
+        with os.scandir(name) as found:
+            return any(SEGMENT.fullmatch(one.name) and one.is_file() for one in found)
+    except OSError:
+        return False
+
+
 def is_local(name: str) -> bool:
     """Whether a file is on this machine, and any part of it can be read again."""
     return not (is_topic(name) or remote.is_remote(name) or is_stream(name))
@@ -149,8 +161,6 @@ def _check_file(name: str, alone: bool) -> None:
     try:
         status = os.stat(name)
         if stat.S_ISDIR(status.st_mode):
-            from thresher.data.log.segments import is_log
-
             if not is_log(name):
                 raise DataError(f"{name}: a directory; give its files, for example {os.path.join(name, '*')}")
             if not alone:

@@ -19,12 +19,12 @@ from thresher.data.chunk import floats
 from thresher.data.columns import check_same as check_same
 from thresher.data.feature_specs import as_list
 from thresher.data.features.names import Names as Names
+from thresher.data.files.paths import is_log
 from thresher.data.inputs import arrays
 from thresher.data.inputs.arrays import check_stored as check_stored
 from thresher.data.inputs.arrays import check_unmasked as check_unmasked
 from thresher.data.labels import LISTED, ONE, Domain, domain_of
 from thresher.data.layout import AnyLayout, Layout, SettledLayout, has_columns
-from thresher.data.log.segments import is_log
 from thresher.data.log.source import open_log
 from thresher.data.opening import without_columns
 from thresher.data.source import BesideRows

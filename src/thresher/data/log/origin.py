@@ -22,11 +22,6 @@ class LogOrigin:
     model: str
     """the hash of the file of the model that learns them"""
 
-    def as_dict(self) -> dict[str, Any]:
-        """As the header of a segment holds it."""
-        layout = None if self.layout is None else self.layout.as_dict()
-        return {"layout": layout, "domain": self.domain, "model": self.model}
-
     def unlike(self, other: LogOrigin) -> str:
         """In what another origin differs from this one; empty: in nothing but the file of the model."""
         have, found = self.layout or SettledLayout(), other.layout or SettledLayout()

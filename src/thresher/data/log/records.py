@@ -125,42 +125,39 @@ def _read(floats, at, ones, out, first, count):
 
 
 @kernel
-def decode(places, words, halves, floats, indptr, keys, values, rests, labels, weights, offsets, targets):
+def decode(
+    places, width, words, halves, floats, indptr, keys, values, rests, labels, weights, offsets, targets
+):
     """Write the rows of the records at `places` (in words) to arrays of the right lengths.
 
-    Returns the first record whose counts do not fit, or -1.
+    Those of `targets`, with `width` of them for each row, follow each other. Whether all counts fit.
     """
-    row, first, width = 0, 0, targets.shape[1]
+    row, first = 0, 0
     indptr[0] = 0
     for k in range(places.size):
         at = places[k]
         note, rows, nnz = words[at + 1] & _LOW, np.int64(words[at + 1] >> _HALF), np.int64(words[at + 2])
         flags, outputs = words[at + 7] >> np.uint64(8), (words[at + 7] >> np.uint64(16)) & np.uint64(65535)
         place = 2 * (at + HEAD_WORDS + np.int64((note + np.uint64(7)) // np.uint64(8)))
-        if flags & np.uint64(NARROW):
-            for p in range(nnz):
-                keys[first + p] = halves[place + p]
-            place += nnz
-        else:
-            for p in range(nnz):
-                keys[first + p] = words[place // 2 + p]
-            place += 2 * nnz
+        narrow = flags & np.uint64(NARROW) != 0
+        for p in range(nnz):
+            keys[first + p] = np.uint64(halves[place + p]) if narrow else words[place // 2 + p]
+        place += nnz if narrow else 2 * nnz
         end = first
         for i in range(rows):
             end += np.int64(halves[place + i])
             indptr[row + i + 1] = end
         shifted = flags & np.uint64(SHIFTED) != 0
         if end != first + nnz or outputs != width or shifted != (offsets.size > 0):
-            return k
+            return False
         place = _read(floats, place + rows, flags & np.uint64(ONES) != 0, values, first, nnz)
         place = _read(floats, place, False, rests, first, nnz * (flags & np.uint64(WIDE) != 0))
         place = _read(floats, place, False, labels, row, rows)
         place = _read(floats, place, flags & np.uint64(EVEN) != 0, weights, row, rows)
         place = _read(floats, place, False, offsets, row, rows * shifted)
-        for i in range(rows * width):
-            targets[row + i // width, i % width] = floats[place + i]
+        _read(floats, place, False, targets, row * width, rows * width)
         row, first = row + rows, end
-    return -1
+    return True
 
 
 _HEAD = struct.Struct("<4sIIIQQQQQBBHIQ")
@@ -274,7 +271,8 @@ def rows_of(words: NDArray[np.uint64], places: NDArray[np.int64]) -> Chunk:
     offsets, targets = np.empty(rows * shifted, np.float32), np.empty((rows, width), np.float32)
     rests = np.zeros(nnz * wide, np.float32)
     views = words, words.view("<u4"), words.view("<f4")
-    if decode(read_only(places), *views, indptr, keys, values, rests, labels, weights, offsets, targets) >= 0:
+    arrays = (indptr, keys, values, rests, labels, weights, offsets, targets.reshape(-1))
+    if not decode(read_only(places), width, *views, *arrays):
         raise DataError("a record does not have as many values, or labels for each row, as it should")
     chunk = Chunk(indptr, keys, values, labels, weights, rests=rests if wide else None)
     return replace(chunk, targets=targets if width else None, offsets=offsets if shifted else None)

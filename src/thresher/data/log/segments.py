@@ -32,6 +32,7 @@ from numpy.typing import NDArray
 from thresher._version import __version__, upgrade_hint
 from thresher.data.chunk import Chunk
 from thresher.data.errors import DataError
+from thresher.data.files.paths import SEGMENT
 from thresher.data.log import records
 from thresher.data.log.origin import LogOrigin
 from thresher.data.stored import read
@@ -40,7 +41,6 @@ _MAGIC = b"thresher log 1\n\0"
 _FORMAT = re.compile(rb"thresher log (\d+)\n\0")
 _LENGTH = struct.Struct("<I")
 _HASH = struct.Struct("<Q")
-_NAME = re.compile(r"\d{20}\.log")
 _LONGEST_HEADER = 1 << 26
 _WINDOW = 1 << 20
 """Bytes read at a time"""
@@ -103,21 +103,13 @@ class LogSegment(NamedTuple):
         return self.begin.offset + max(size - self.header, 0)
 
 
-def is_log(path: str | os.PathLike[str]) -> bool:
-    """Whether this is a folder with segments of a log."""
-    try:
-        return os.path.isdir(path) and bool(segment_paths(path))
-    except LogError:
-        return False
-
-
 def segment_name(offset: int) -> str:
     """The name of the segment that begins at an offset."""
     return f"{offset:020}.log"
 
 
 def header_bytes(begin: LogPosition, origin: Mapping[str, object]) -> bytes:
-    """What a segment begins with; `origin` is `LogOrigin.as_dict`."""
+    """What a segment begins with; `origin` is a `LogOrigin` as JSON."""
     place = {"offset": begin.offset, "row": begin.row, "hash": begin.hash}
     header = {**place, "origin": origin, "version": __version__}
     text = json.dumps(header, sort_keys=True, ensure_ascii=False).encode()
@@ -165,7 +157,9 @@ def read_segment(path: Path) -> LogSegment:
 def segment_paths(folder: str | os.PathLike[str]) -> list[Path]:
     """The files of a log, in order. `LogError` if there are none."""
     try:
-        names = sorted(one.name for one in os.scandir(folder) if _NAME.fullmatch(one.name) and one.is_file())
+        names = sorted(
+            one.name for one in os.scandir(folder) if SEGMENT.fullmatch(one.name) and one.is_file()
+        )
     except OSError as error:
         raise LogError(f"{folder}: {error.strerror}") from error
     if not names:
@@ -362,12 +356,10 @@ def is_unsynced(file: FileIO, place: int, offset: int) -> bool:
     """Whether no later record in the file says that this place, an offset in the log, was synced."""
     file.seek(place)
     rest = file.read()
-    found = rest.find(records.MARK, 1)
-    while found >= 0:
-        head = records.head_at(rest, found) if found % 8 == 0 else None
+    for at in [found.start() for found in re.finditer(records.MARK, rest)]:
+        head = records.head_at(rest, at) if at % 8 == 0 else None
         if head is not None and head.synced > offset:
-            run = LogRun.found(rest[found : found + head.end], LogPosition(0, head.row, head.before))
+            run = LogRun.found(rest[at : at + head.end], LogPosition(0, head.row, head.before))
             if run:
                 return False
-        found = rest.find(records.MARK, found + 1)
     return True

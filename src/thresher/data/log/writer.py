@@ -9,13 +9,16 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from thresher.data.files.paths import is_log
 from thresher.data.log import segments
 from thresher.data.log.origin import LogOrigin
 from thresher.data.log.records import PackedEntry, seal
+from thresher.data.stored import said
 from thresher.engine.atomic import lock, whole_file
 
 SEGMENT_BYTES = 64 << 20
 _LOCK = "lock"
+_APPENDING = os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC
 _NO_ROOM = {errno.ENOSPC, errno.EFBIG, errno.EMFILE, errno.ENFILE, getattr(errno, "EDQUOT", errno.ENOSPC)}
 
 
@@ -62,7 +65,7 @@ class LogWriter:
         """A file is followed by the next once it has so many bytes, or its first record is so old."""
         self.folder, self.origin, self.failed = folder, origin, False
         self._most, self._oldest, self._since = segment_bytes, segment_seconds * 1e6, 0
-        self._new = not segments.is_log(folder)
+        self._new = not is_log(folder)
         make_folder(folder)
         self._lock, self.cut = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600), 0
         """`cut`: bytes of an unfinished write that were cut off"""
@@ -70,12 +73,19 @@ class LogWriter:
             if lock(self._lock) is False:
                 raise segments.LogError(f"{folder}: another server writes this log")
             self.end = segments.LogPosition(0, 0, 0)
-            self._file, self._segment = self._go_on() if segments.is_log(folder) else self._begun()
+            self._segment = self._last() if is_log(folder) else self._begun()
+            self._file = os.open(self._segment.path, _APPENDING)
+            size = self._segment.byte(self.end.offset)
+            self.cut = os.fstat(self._file).st_size - size
+            if self.cut:
+                os.ftruncate(self._file, size)
+            os.fsync(self._file)  # the process before may have been killed between a write and its sync
+            sync_folder(folder)
         except BaseException:
             os.close(self._lock)
             raise
 
-    def _go_on(self) -> tuple[int, segments.LogSegment]:
+    def _last(self) -> segments.LogSegment:
         """The last segment of an old log, which ends with its last whole record."""
         last = segments.segments_of(self.folder)[-1]
         have, own = last.origin, self.origin
@@ -88,24 +98,15 @@ class LogWriter:
         for some in segments.records_from(self.folder, last.begin):
             self._since = self._since or next(iter(some)).head.time
             self.end = some.end
-        file = os.open(last.path, os.O_RDWR | os.O_CLOEXEC)
-        size = last.byte(self.end.offset)
-        self.cut = os.fstat(file).st_size - size
-        if self.cut:
-            os.ftruncate(file, size)
-        os.fsync(file)  # the process before may have been killed between a write and its sync
-        sync_folder(self.folder)
-        os.lseek(file, 0, os.SEEK_END)
-        return file, last
+        return last
 
-    def _begun(self) -> tuple[int, segments.LogSegment]:
+    def _begun(self) -> segments.LogSegment:
         """A new segment at the end."""
         path = self.folder / segments.segment_name(self.end.offset)
         with whole_file(path, "wb") as file:
-            file.write(segments.header_bytes(self.end, self.origin.as_dict()))
+            file.write(segments.header_bytes(self.end, said(self.origin)))
         sync_folder(self.folder)
-        descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC)
-        return descriptor, segments.read_segment(path)
+        return segments.read_segment(path)
 
     def append(self, entries: Sequence[PackedEntry]) -> None:
         """Write and sync records.
@@ -132,7 +133,6 @@ class LogWriter:
         except OSError as error:
             try:
                 os.ftruncate(self._file, self._segment.byte(self.end.offset))
-                os.lseek(self._file, 0, os.SEEK_END)
             except OSError:
                 raise self._failure(error, lost=True) from error
             raise self._failure(error) from error
@@ -166,7 +166,8 @@ class LogWriter:
         if not size or self.failed or (size < self._most and now - self._since < self._oldest):
             return False
         try:
-            file, segment = self._begun()
+            segment = self._begun()
+            file = os.open(segment.path, _APPENDING)
         except OSError as error:
             raise self._failure(error) from error
         os.close(self._file)

@@ -32,7 +32,7 @@ from thresher import parts
 from thresher._version import __version__, upgrade, upgrade_hint
 from thresher.data.errors import OneLineError, shorten
 from thresher.data.features.names import Names
-from thresher.data.files.paths import begins_a_model
+from thresher.data.files.paths import begins_a_model, is_log
 from thresher.data.stored import read as read_as
 from thresher.engine.atomic import whole_file
 from thresher.engine.sound import PACKED, PackedSets, StateError, beneath, check_tensor, pack, require, under
@@ -473,10 +473,8 @@ class Contents:
         try:
             mode = os.stat(path).st_mode
             if stat.S_ISDIR(mode):
-                from thresher.data.log.segments import is_log
-
                 shows = f"the log of a server, not a model: thresher log {name} shows what it holds"
-                raise ModelFileError(f"{name}: {shows if is_log(Path(name)) else 'a directory, not a model'}")
+                raise ModelFileError(f"{name}: {shows if is_log(name) else 'a directory, not a model'}")
             if not stat.S_ISREG(mode):
                 raise ModelFileError(f"{name}: a pipe or device, not a model file")
             with open(path, "rb"):  # gives a clearer error than safetensors if it cannot be read
