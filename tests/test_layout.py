@@ -121,9 +121,9 @@ ROOMS = ("text", "files", "features", "sources", "formats.lines", "formats.table
 # folder -> the most lines that its modules may have: who adds says in the same commit what goes, or raises
 # the figure and says why
 SIZES = {
-    "all": 58_462,
+    "all": 58_426,
     "data": 17_086,
-    "learning": 13_486,
+    "learning": 13_450,
     "parts": 5_313,
     "engine": 4_715,
     "plans": 2_952,

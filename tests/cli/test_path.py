@@ -221,10 +221,8 @@ def test_rows_that_weigh_nothing(thresher: Thresher) -> None:
 
 
 DAMAGE: dict[str, Callable[[dict[str, Any]], object]] = {
-    "chosen": lambda t: t.update(chosen=9),
     "no penalty": lambda t: t.pop("penalty"),
     "no count": lambda t: t["points"][0].pop("nonzero"),
-    "count": lambda t: t["points"][0].update(nonzero=None),
     "loss": lambda t: t["points"][1].update(holdout={"loss": "x"}),
     "lane": lambda t: t["points"].append(3),
     "one less": lambda t: t["points"].pop(),

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from thresher.data.columns import LABEL, NUMERIC, WEIGHT, as_option_value
+from thresher.data.columns import NUMERIC, WEIGHT, as_option_value
 from thresher.data.errors import first_few
 from thresher.data.features.names import numeric_keys
 from thresher.data.files.paths import in_both
@@ -30,8 +30,6 @@ from thresher.learning.diagnostics.advice import (
     step_size,
 )
 from thresher.learning.diagnostics.column_findings import (
-    is_id,
-    is_text,
     troubles_of_columns,
     troubles_of_reading,
 )
@@ -310,10 +308,6 @@ def _nothing_left(run: Run) -> str | None:
             reason = f"{NO_WEIGHT}, because none varies: each has one value, or none, in all rows"
             return f"{reason}: give columns whose values differ"
         return f"{NO_WEIGHT}, because no row has a feature: check how the data are read"
-    own = [column for column in run.columns if column.kind != LABEL]
-    if own and all(is_text(column) or is_id(column) for column in own):
-        reason = f"{NO_WEIGHT}, because nearly every cell is a category of its own"
-        return f"{reason}: read texts as words, and give columns whose values come again"
     rule = recipe.rule_part
     penalties = {name: getattr(rule, name) for name in type(rule).PENALTIES if getattr(rule, name, 0)}
     more = "" if recipe.admit is None else f", or a lower {mention('admit')} (currently {recipe.admit})"

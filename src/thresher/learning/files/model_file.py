@@ -40,10 +40,9 @@ from thresher.learning.files.choice import ALL, FrontierTable, choose, column_of
 from thresher.learning.inspection.formatting import finite
 from thresher.learning.model.agreement import Numbering
 from thresher.learning.model.model import Model, as_model
-from thresher.learning.model.objective import FittedLink, Objective, check_calibrated
+from thresher.learning.model.objective import FittedLink, Objective
 from thresher.learning.model.prediction import AnyModel, LinearPredictor, names_of
 from thresher.learning.model.recipe import Header, Recipe, layout_of
-from thresher.learning.model.sampling import Sample, Sampler
 from thresher.learning.training.progress import Curve
 from thresher.learning.training.record import Record
 from thresher.options.layouts import of_options
@@ -496,11 +495,8 @@ class Contents:
 
     def header_of(self, number: int) -> Header:
         """The header of a model, as `header_of` makes it, and what is known of the run."""
-        models = self.header["models"]
-        if not 0 <= number < len(models) or models[number] is None:
-            raise ModelFileError(f"{self.name}: damaged: it has no model {number}")
-        own, shared = self.header["models"][number], self.header["shared"]
         with naming_file(self.name, self.header):
+            own, shared = self.header["models"][number] or {}, self.header["shared"]
             parts_of = [read_as(dict[str, Any], one.get("recipe", {}), "recipe") for one in (shared, own)]
             found = {n: v for n, v in self.header.items() if n == "needs" or n in Edition.__annotations__}
             found |= {**shared, **own, "recipe": parts_of[0] | parts_of[1]}
@@ -631,25 +627,13 @@ def load_predictor(path: str | Path, which: str | None = None) -> tuple[LinearPr
 
 
 def predictor_of(path: str | Path, header: Header, tensors: Tensors) -> LinearPredictor:
-    """The LinearPredictor described by header and tensors.
-
-    What only learning uses is checked too, so that all commands refuse the same files.
-    """
+    """The LinearPredictor described by header and tensors."""
     recipe = header["recipe"]
-    own = {} if recipe["rule"] is None else recipe
     check_parts(path, header, ("loss", "joint loss"))
     with naming_file(path, header):
         head, layout = Objective(recipe["loss"], recipe["outputs"]), layout_of(recipe)
-        sample = None if own.get("sample") is None else Sample.of(own["sample"])
-        if own.get("calibrate", False) or "calibration" in header:
-            check_calibrated(head, own.get("average", False), sample is not None and sample.correct)
-        if sample is not None:
-            Sampler(sample, head, own["seed"]).bind(layout)
         if "calibration" in header:
-            meant = FittedLink(*header["calibration"])
-            if head.count > 1 and not meant.slope > 0:
-                raise ValueError("the inverse of a temperature must be > 0")
-            head = head.with_calibration(meant)
+            head = head.with_calibration(FittedLink(*header["calibration"]))
         head.meet(len(layout.classes) if layout is not None else 0)
         predictor = LinearPredictor.of(head, recipe["store"], header["lowest_label"], tensors)
         predictor.layout, predictor.names, predictor.shifted = (
@@ -660,8 +644,6 @@ def predictor_of(path: str | Path, header: Header, tensors: Tensors) -> LinearPr
         predictor.numbering = Numbering(*header["numbering"]) if "numbering" in header else None
         predictor.named = header.get("named", False)
         predictor.record = record_of(header)
-        if layout is not None and head.domain.has_classes:
-            head.domain.of_words(layout.classes)  # a word for each class
     return predictor
 
 

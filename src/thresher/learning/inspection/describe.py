@@ -16,7 +16,7 @@ from thresher.data.stored import read
 from thresher.engine.index import HashedIndex
 from thresher.learning.diagnostics.effects import UNNAMED, Grouping
 from thresher.learning.files import model_file
-from thresher.learning.files.checkpoint import SavedSet, TrainingState
+from thresher.learning.files.checkpoint import TrainingState
 from thresher.learning.files.model_file import LANES, NAMES, Tensors
 from thresher.learning.inspection.feature_names import is_nameable
 from thresher.learning.model.objective import figures_of as of_calibration
@@ -119,18 +119,13 @@ def _where_stopped(path: str | Path, header: Header) -> dict[str, Any]:
         return {}
     with model_file.naming_file(path):
         training = read(TrainingState, header["training"], "training")
-        if LANES in header:
-            read(SavedSet, header[LANES], LANES)
     best = training.scored[0].best(training.judge)[0] if [k for k, *_ in training.scored] == [0] else None
     return {
         "stopped": {
             **({"models": len(header[LANES]["recipes"])} if LANES in header else {}),
             "pass": training.position.number,
             "passes": training.passes if training.settled else AUTO,
-            "replay": training.replay,
-            "patience": training.patience,
-            "judge": training.judge,
-            "order": training.order,
+            **{name: getattr(training, name) for name in ("replay", "patience", "judge", "order")},
             "holdout": str(training.holdout),
             "where": training.data.where,
             "data": training.data.names,

@@ -117,11 +117,11 @@ class Holdout:
         self._kept: list[Chunk] = []
         self._learned: int | None = None
         """how many rows come before those that are held out, if those are the last; None: not known yet"""
-        self._in_groups = self._read = self._named = False
+        self._in_groups = self._named = False
         self.weightless = False
         """whether none of its rows counts"""
-        self.incomplete = bool(every)
-        """whether held-out examples of the stream are still to be collected"""
+        self._read = False
+        """whether the held-out examples of the stream have been collected"""
 
     def attach(self, recipe: Recipe, source: Source) -> None:
         """Draw with the seed of `recipe`. `DataError` if rows have groups, but are not drawn."""
@@ -140,7 +140,7 @@ class Holdout:
             out = chunk.take(held) if held.any() else None
             rest = chunk if out is None else chunk.take(~held).at(chunk.place, chunk.after)
             rows, learned = rows + len(chunk), learned + len(rest)
-            if self.incomplete:
+            if not self._read:
                 self._kept += [] if out is None else [out]
             yield rest
         if not learned:
@@ -150,7 +150,7 @@ class Holdout:
                 instead = f"use another {mention('seed')}, or hold out fewer" if self._in_groups else others
             reason = f"the hold-out, {as_text(self.every)}, leaves none of {rows:,} rows to learn from"
             raise DataError(f"{reason}: {instead}")
-        self._read, self.incomplete = True, False
+        self._read = True
 
     def split(self, chunks: Iterable[Chunk]) -> Iterator[tuple[Chunk, NDArray[np.bool_]]]:
         """Each chunk of a pass, with which of its rows are held out.

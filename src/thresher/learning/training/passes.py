@@ -332,8 +332,8 @@ class ReplayBuffer(SourceWrapper[Source]):
             for _ in self.chunks():
                 pass
             self._again = True
-        if self._rows is None or self._whole is None:
-            raise AssertionError("rows that were dropped cannot be replayed")
+        assert self._rows is not None
+        assert self._whole is not None
         self.report = self._whole
         for chunk in self._rows.chunks(0 if start is None else start.offset):
             assert chunk.after is not None

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -119,10 +119,15 @@ def solve(models: Sequence[Model], rows: Chunk, deviations: float = DEVIATIONS) 
 
 def _solve(model: Model, prepared: Chunk, columns: FeatureColumns, deviations: float) -> Optimum:
     """Give one model its weights."""
+    from thresher.batch.newton import Newton, solve_in_deviations
+    from thresher.batch.rounds import BoostPlan
+    from thresher.learning.model.batch_feeder import processors
+
     head, bias = model.head, model.loop.bias().astype(np.float64)
     l1, count = float(model.rule.l1), len(columns.keys)
     solutions, found, unknown = list[Minimum](), list[Optimum](), np.zeros(count + 1)
-    targets = head.targets(prepared)
+    plan = BoostPlan(l1=deviations * l1, tolerance=_TOLERANCE, threads=processors())
+    loss, targets = getattr(head.joint, "loss", head.loss), head.targets(prepared)
     if head.outputs.kind == "classes":
         targets = np.where(targets == np.arange(head.count), 1.0, -1.0)
     for k, labels in enumerate(targets.T):
@@ -130,9 +135,12 @@ def _solve(model: Model, prepared: Chunk, columns: FeatureColumns, deviations: f
             solutions.append(Minimum(np.append(unknown[1:], bias[k]), unknown, unknown, np.zeros((0, 2))))
             continue
         own = replace(columns, labels=labels.astype(np.float64))
-        solution, one = _solve_output(own, getattr(head.joint, "loss", head.loss), deviations * l1)
-        solutions.append(solution._replace(noise=solution.noise * deviations))
-        found.append(one)
+        solver = Newton(own, loss, plan)
+        last, turns = solve_in_deviations(solver)
+        each = zip(solver.z, own.labels, own.weights, strict=True)
+        slopes = np.array([c * np.array(loss.value_slope(z, y)) for z, y, c in each])
+        solutions.append(Minimum(solver.w, solver.gradient, solver.loadings * deviations, slopes))
+        found.append(Optimum(deviations * l1, last.objective, last.certificate, turns))
     values = np.abs(columns.values).astype(np.float64)
     scales = np.maximum.reduceat(values, columns.starts[:-1])
     squares = np.add.reduceat(np.square(values), columns.starts[:-1])[scales > 0]
@@ -147,18 +155,3 @@ def together(found: Sequence[Optimum]) -> Optimum | None:
         return None
     objective, certificate = sum(one.objective for one in found), max(one.certificate for one in found)
     return Optimum(found[0].deviations, objective, certificate, max(one.rounds for one in found))
-
-
-def _solve_output(columns: FeatureColumns, loss: Any, deviations: float) -> tuple[Minimum, Optimum]:
-    """The solution of one output, for noise of one standard deviation."""
-    from thresher.batch.newton import Newton, solve_in_deviations
-    from thresher.batch.rounds import BoostPlan
-    from thresher.learning.model.batch_feeder import processors
-
-    plan = BoostPlan(l1=deviations, tolerance=_TOLERANCE, threads=processors())
-    solver = Newton(columns, loss, plan)
-    last, turns = solve_in_deviations(solver)
-    each = zip(solver.z, columns.labels, columns.weights, strict=True)
-    examples = np.array([c * np.array(loss.value_slope(z, y)) for z, y, c in each])
-    found = Minimum(solver.w, solver.gradient, solver.loadings, examples)
-    return found, Optimum(deviations, last.objective, last.certificate, turns)
