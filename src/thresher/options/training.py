@@ -85,6 +85,8 @@ _OF_PASSES = (
     "there are many rows for each feature; with other rules, and over longer data, one."
 )
 
+_UNLESS_GOING_ON = "auto; with --resume, as before; with --continue, 1 if the model was made in one pass"
+
 
 class PassesOption(TypedDict, total=False):
     """How often the data are passed over."""
@@ -95,15 +97,7 @@ class PassesOption(TypedDict, total=False):
 class ResumablePasses(TypedDict, total=False):
     """How often the data are passed over, if a run may be resumed."""
 
-    passes: Annotated[
-        int | str,
-        Option(
-            _PASSES,
-            "N|auto",
-            unset="auto; with --resume, as before; with --continue, 1 if the model was made in one pass",
-        ),
-        _OF_PASSES,
-    ]
+    passes: Annotated[int | str, Option(_PASSES, "N|auto", unset=_UNLESS_GOING_ON), _OF_PASSES]
 
 
 class LoopOptions(TypedDict, total=False):

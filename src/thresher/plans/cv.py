@@ -20,7 +20,7 @@ from thresher.plans.folds import (
     estimates_of,
 )
 from thresher.plans.models import Frontier
-from thresher.plans.path import check_varied, recipes_of
+from thresher.plans.path import recipes_of
 from thresher.plans.penalties import PenaltyRange, leaves_penalty_open, penalty_name
 from thresher.plans.repeat import passes_said, train_command
 from thresher.plans.run import Opened, Plan
@@ -41,13 +41,11 @@ class CrossValidation(Plan):
 
     def look(self, recipe: Recipe) -> None:
         """Find out whether there are several penalties, and whether the models are too many or too large."""
-        if self.options["l1"] is not None:
-            check_varied(self.options, recipe)
+        l1 = self.options["l1"]
         with of_options():
-            varied = self.options["l1"] is not None or leaves_penalty_open(self.options["rule"])
-        self.penalty = penalty_name(recipe.rule) if varied else None
-        count = PenaltyRange(self.options["l1"] or AUTO).count if varied else 1
-        with of_options():
+            varied = l1 is not None or leaves_penalty_open(self.options["rule"])
+            self.penalty = penalty_name(recipe.rule) if varied else None
+            count = PenaltyRange(AUTO if l1 is None else l1).count if varied else 1
             check_size(recipe, self.options["folds"], count, self._refit)
 
     def new(self, recipe: Recipe, initial: LinearPredictor | None, data: Opened) -> ModelSet:

@@ -15,7 +15,6 @@ from thresher.learning.model.model import Model
 from thresher.learning.model.model_set import ModelSet, going_on
 from thresher.learning.model.prediction import LinearPredictor
 from thresher.learning.model.recipe import Recipe
-from thresher.learning.training.progress import of_earlier
 from thresher.learning.training.record import Difference, Record
 from thresher.options.lanes import AUTO
 from thresher.options.layouts import of_options
@@ -33,19 +32,7 @@ from thresher.plans.penalties import (
     with_penalty,
 )
 from thresher.plans.repeat import passes_said, train_command
-from thresher.plans.run import Opened, Plan, check_same, of_recipe
-
-
-def check_varied(options: Options, base: Recipe) -> None:
-    """`UsageError` if the rule has no penalty, or fixes it and no range is given."""
-    with of_options():
-        name = penalty_name(base.rule)
-        fixed = not leaves_penalty_open(options["rule"])
-    if fixed and options["l1"] is None and isinstance(options["rule"], str):
-        raise UsageError(
-            f"{name} differs between the models: leave it out of {mention('rule')}, or give its range,"
-            f" {mention(l1='LO:HI:N')}"
-        )
+from thresher.plans.run import Opened, Plan, of_recipe
 
 
 def recipes_of(base: Recipe, options: Options, data: Opened) -> list[Recipe]:
@@ -79,9 +66,15 @@ class Paths(Plan):
         super().__init__(options)
 
     def look(self, recipe: Recipe) -> None:
-        """The rule must have a penalty that is open."""
-        check_varied(self.options, recipe)
-        judge = self.options["judge"]
+        """The rule must have a penalty, which is open unless a range is given."""
+        rule, judge = self.options["rule"], self.options["judge"]
+        with of_options():
+            name, is_open = penalty_name(recipe.rule), leaves_penalty_open(rule)
+        if isinstance(rule, str) and not is_open and self.options["l1"] is None:
+            raise UsageError(
+                f"{name} differs between the models: leave it out of {mention('rule')}, or give its range,"
+                f" {mention(l1='LO:HI:N')}"
+            )
         if self.options["choose"] == "1se" and judge not in (None, LOSS):
             raise UsageError(no_standard_error(judge))
 
@@ -89,20 +82,14 @@ class Paths(Plan):
         """A model for each penalty, given or in the range that is found in the first rows."""
         return ModelSet(recipes_of(recipe, self.options, data))
 
-    def go_on(self, given: object) -> tuple[ModelSet, Record]:
+    def revive(self, given: object) -> ModelSet:
         """The lanes of a frontier."""
         if isinstance(given, str | os.PathLike):
             given = Frontier.read(model_file.Contents.of(Path(given)), model_file.revive)
         if not isinstance(given, Frontier):
             raise TypeError(f"expected a frontier, not {type(given).__name__}")
         dropped = {k: point.dropped for k, point in enumerate(given.points) if point.dropped is not None}
-        with of_options():
-            found = going_on(given.models, dropped)
-        for one in found.models:
-            one.curve = of_earlier(one.curve)
-        check_same(self.difference(found), "the frontier")
-        record, lines = given.models[found.alive[0]].record, found.lead.examples
-        return found, record or Record(lines=lines, examples=lines)
+        return going_on(given.models, dropped)
 
     def difference(self, models: ModelSet, before: TrainingState | None = None) -> Iterator[Difference]:
         """The penalties must be the same, too."""

@@ -77,6 +77,8 @@ class Plan:
 
     rereads = 0
     """how often the data are read after the passes, to evaluate the models"""
+    whose = "the model"
+    """what goes on, in messages"""
     varies = False
     """whether models differ in `l1`, which then defines none of them"""
 
@@ -94,16 +96,22 @@ class Plan:
                 start_from(model, initial)
         return ModelSet.of([model])
 
+    def revive(self, given: object) -> ModelSet:
+        """A trained model or its file, to go on with. ValueError, `ModelFileError`."""
+        if bags_of(given) is not None:
+            called = given if isinstance(given, str | os.PathLike) else "the model"
+            raise UsageError(f"{called} is an ensemble: go on with it in thresher.ensemble")
+        return ModelSet.of([to_go_on(given)])
+
     def go_on(self, given: object) -> tuple[ModelSet, Record]:
-        """A trained model or its file, to go on with, and its record. `UsageError`, `ModelFileError`."""
+        """The models that `revive` makes of what is given, and their record. `UsageError`."""
         with of_options():
-            if bags_of(given) is not None:
-                called = given if isinstance(given, str | os.PathLike) else "the model"
-                raise UsageError(f"{called} is an ensemble: go on with it in thresher.ensemble")
-            model = to_go_on(given)
-        check_same(self.difference(found := ModelSet.of([model])), "the model")
-        model.curve = of_earlier(model.curve)
-        return found, model.record or Record(lines=model.examples, examples=model.examples)
+            found = self.revive(given)
+        check_same(self.difference(found), self.whose)
+        for model in found.models:
+            model.curve = of_earlier(model.curve)
+        record, rows = found.lead.record, found.lead.examples
+        return found, record or Record(lines=rows, examples=rows)
 
     def difference(self, models: ModelSet, before: TrainingState | None = None) -> Iterator[Difference]:
         """What options say otherwise than models that are to go on, or are resumed in the state `before`."""

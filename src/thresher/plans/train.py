@@ -13,12 +13,12 @@ from thresher.learning.model.model_set import ModelSet
 from thresher.learning.model.prediction import LinearPredictor
 from thresher.learning.model.recipe import Recipe
 from thresher.learning.model.warm_start import start_from
-from thresher.learning.training.record import Difference, Record
+from thresher.learning.training.record import Difference
 from thresher.learning.training.trainer import Outcome
 from thresher.options.layouts import of_options
 from thresher.options.messages import mention
 from thresher.options.option import Options, UsageError
-from thresher.plans.run import Opened, Plan, check_same
+from thresher.plans.run import Opened, Plan
 
 
 class ManyModels(Plan):
@@ -30,14 +30,12 @@ class ManyModels(Plan):
             self._spec = bagging.share_of(spec).spec
         self._column, self._selects = column_of(self._spec), "bags" in options
         self.name = "select" if self._selects else "ensemble"
+        self.whose = "the file" if self._column else "the ensemble"
         self.dealt = "have another number" if self._column else "go to different models"
 
-    def go_on(self, given: object) -> tuple[ModelSet, Record]:
+    def revive(self, given: object) -> ModelSet:
         """The models; new ones begin with new values."""
-        with of_options():
-            found = bagging.to_go_on(given)
-        check_same(self.difference(found), "the file" if self._column else "the ensemble")
-        return found, found.lead.record
+        return bagging.to_go_on(given)
 
     def difference(self, models: ModelSet, before: TrainingState | None = None) -> Iterator[Difference]:
         """The models must be as many, and learn the same rows, as well."""

@@ -555,6 +555,6 @@ def going_on(models: Sequence[Model | None], dropped: dict[int, str]) -> ModelSe
     found.parts[0].restore(shared | {f"lane.{k}.{n}": a for k in own for n, a in own[k].items()})
     for mine, model in zip(found.models, models, strict=True):
         if model is not None:
-            mine.curve, mine.names = model.curve, model.names
+            mine.curve, mine.names, mine.record = model.curve, model.names, model.record
             mine.numbering, mine.named = model.numbering, model.named
     return found
