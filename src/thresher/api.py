@@ -349,8 +349,8 @@ def select(
     own = {**options, "loss": loss}
     with _open_run(lanes.SelectCommand, select, data, y, sample_weight, own) as (inputs, given):
         run = Selecting(given).prepare(inputs, Ui())
-        found: Selection = run.select(_outcome(run))
-    return replace(found, warnings=warn(found.warnings))
+        outcome, found = _outcome(run), run.select()
+    return replace(found, warnings=warn([*outcome.warnings, *found.warnings]))
 
 
 @takes(training.BoostOptions)
@@ -668,7 +668,7 @@ def _open_run(
 def _outcome(run: Plan) -> Outcome:
     """Run; its checkpoint is removed."""
     with closing(run.trainer.stopper):
-        outcome = run.run()
+        outcome = run.trainer.run()
     run.trainer.discard_checkpoint()
     return outcome
 

@@ -10,7 +10,7 @@ import pytest
 
 from tests.cli.conftest import Thresher
 from tests.models import one_of
-from tests.stopping import once_learned, stopping
+from tests.stopping import in_pass, once_learned, stopping
 from thresher.parts.rules.ft_ftrl import FtFtrl
 
 pytestmark = pytest.mark.usefixtures("narrow")
@@ -75,6 +75,13 @@ def stopped(
 ) -> Any:
     with stopping(once_learned(after)):
         return thresher(f"{command} {data} -m b {options}")
+
+
+def test_a_selection_is_saved_if_its_replay_is_stopped(thresher: Thresher) -> None:
+    with stopping(in_pass(2)):
+        ran = thresher("select train.svm -m b -q --bags 4")
+    assert (ran.status, "in pass 2 of 5; the selection is in b" in ran.err) == (130, True)
+    assert thresher("info b --json").json["kind"] == "selection"
 
 
 @pytest.mark.parametrize("after", [200, 256])

@@ -235,19 +235,19 @@ def select(data: list[str], options: Options) -> None:
     from thresher.plans.select import Selecting
 
     with _prepare_run(Selecting, data, options) as (run, path):
-        outcome = saving.finish(run, lambda: run.select(outcome).save(path), f"the selection is in {path}")
-        found = run.select(outcome)
+        outcome = saving.finish(run, lambda: run.select().save(path), f"the selection is in {path}")
+        found = run.select()
         with saving.defer_signals(path, run.trainer.stopper):
             found.save(path)
             run.trainer.discard_checkpoint()
             with saving.say_saved(path):
                 plots.draw(options["plot"], found.plot, options["table"], found.table)
-            outcome.warnings = found.warnings
+            outcome.warnings += found.warnings
             figures = {**found.figures(), **output.figures_of_run(outcome), "model": str(path)}
             del figures["features_seen"]
             rows = {"kept_features": found.kept_rows()}
             output.show_run(figures, outcome, options, found.lines(), rows)
-        check_strictly(found.warnings, options)
+        check_strictly(outcome.warnings, options)
 
 
 @command(training.BoostCommand, DATA)

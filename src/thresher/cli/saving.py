@@ -131,7 +131,7 @@ def finish(run: Any, save: Callable[[], object] | None = None, said: str = "") -
     trainer = run.trainer
     try:
         with closing(trainer.ui):
-            return run.run()
+            return trainer.run()
     except Interrupted as stopped:
         number, passes = trainer.state.position.number, trainer.repetition.passes
         if save is None or number == 1 or not trainer.repetition.keeps:

@@ -29,13 +29,6 @@ VARIED = ("rule", "rate", "alpha", "l1", "l2", "eta0")
 """Options that tune refuses, since it varies them"""
 
 
-def _range(value: object) -> object:
-    from thresher.plans.penalties import PenaltyRange
-
-    PenaltyRange(value)
-    return value
-
-
 def _rules(value: object) -> object:
     if isinstance(value, str):
         return value
@@ -49,7 +42,7 @@ class RangeOption(TypedDict, total=False):
 
     l1: Annotated[
         str | Sequence[float] | None,
-        Option(Text(_range), "LO:HI:N|auto:N", unset=AUTO),
+        Option(Text(training.penalties), "LO:HI:N|auto:N", unset=AUTO),
         "Penalties: N at even ratios from LO to HI, or in a range found in the first 4,096 rows. A rule "
         "without l1 uses its own penalty.",
     ]

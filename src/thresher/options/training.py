@@ -297,6 +297,14 @@ class ChoiceOption(TypedDict, total=False):
     ]
 
 
+def penalties(value: object) -> object:
+    """The same range of penalties, or list of them. ValueError."""
+    from thresher.plans.penalties import PenaltyRange
+
+    PenaltyRange(value)
+    return value
+
+
 def is_range(value: object) -> bool:
     """Whether a strength means several numbers."""
     if isinstance(value, str):
@@ -316,12 +324,7 @@ class _Strengths(kinds.Number):
         """The same, the numbers in it checked."""
         if isinstance(value, str) and value.endswith(kinds.DEVIATIONS):
             return f"{super().read(value.removesuffix(kinds.DEVIATIONS)):g}{kinds.DEVIATIONS}"
-        if not is_range(value):
-            return super().take(value)
-        from thresher.plans.penalties import PenaltyRange
-
-        PenaltyRange(value)
-        return value
+        return penalties(value) if is_range(value) else super().take(value)
 
 
 class SolverOptions(TypedDict, total=False):

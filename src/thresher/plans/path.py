@@ -58,7 +58,7 @@ def recipes_of(base: Recipe, options: Options, data: Opened) -> list[Recipe]:
 class Paths(Plan):
     """A model for each of many penalties, side by side; a tenth of the rows is held out to choose by."""
 
-    name, held, varies = "path", 10, True
+    name, held, whose, varies = "path", 10, "the frontier", True
 
     def __init__(self, options: Options) -> None:
         if isinstance(options["holdout"], str) and options["holdout"] == "none":

@@ -60,7 +60,7 @@ class Opened(NamedTuple):
 class Plan:
     """What is learned from one reading of the data: here, one model. Others say what differs.
 
-    It is prepared, runs, and then tells what was learned.
+    It is prepared, its trainer runs, and then it tells what was learned.
     """
 
     trainer: Trainer
@@ -102,16 +102,6 @@ class Plan:
             called = given if isinstance(given, str | os.PathLike) else "the model"
             raise UsageError(f"{called} is an ensemble: go on with it in thresher.ensemble")
         return ModelSet.of([to_go_on(given)])
-
-    def go_on(self, given: object) -> tuple[ModelSet, Record]:
-        """The models that `revive` makes of what is given, and their record. `UsageError`."""
-        with of_options():
-            found = self.revive(given)
-        check_same(self.difference(found), self.whose)
-        for model in found.models:
-            model.curve = of_earlier(model.curve)
-        record, rows = found.lead.record, found.lead.examples
-        return found, record or Record(lines=rows, examples=rows)
 
     def difference(self, models: ModelSet, before: TrainingState | None = None) -> Iterator[Difference]:
         """What options say otherwise than models that are to go on, or are resumed in the state `before`."""
@@ -225,7 +215,15 @@ class Plan:
             raise UsageError(f"{both}: give only one of them")
         if checkpoint_path is not None and not resumes:
             look_at(checkpoint_path, ui)
-        models, earlier = (None, None) if old is None else self.go_on(old)
+        models = earlier = None
+        if old is not None:
+            with of_options():
+                models = self.revive(old)
+            check_same(self.difference(models), self.whose)
+            for model in models.models:
+                model.curve = of_earlier(model.curve)
+            rows = models.lead.examples
+            earlier = models.lead.record or Record(lines=rows, examples=rows)
         if not resumes or checkpoint_path is None:
             return models, earlier, None
         resumed, before = checkpoint.load(checkpoint_path, self.name)
@@ -265,10 +263,6 @@ class Plan:
                 layout = replace(layout or Layout(), classes=words)
             check_ungrouped(part, run_setup.groups_of(layout, options))
         return models.recipe, run_setup.reading_of(options, layout, part), None
-
-    def run(self) -> Outcome:
-        """Train. Raises `Interrupted`, `DataError`, `DivergedError`."""
-        return self.trainer.run()
 
     def save(self, path: Path, state: bool) -> bool:
         """Write the model, then again with names if they are wanted; False if a signal interrupted that.

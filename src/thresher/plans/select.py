@@ -15,7 +15,6 @@ from thresher.learning.inspection.feature_names import check_nameable, known_nam
 from thresher.learning.model.bags import Bags
 from thresher.learning.model.ensemble import HALVES
 from thresher.learning.training.progress import Ui
-from thresher.learning.training.trainer import Outcome
 from thresher.options.layouts import of_options
 from thresher.options.option import Options
 from thresher.parts import make
@@ -46,11 +45,11 @@ class Selecting(ManyModels):
             self.trainer.models.share.deviations /= 2
         return self
 
-    def select(self, outcome: Outcome) -> Selection:
-        """What the halves have selected, with names if they were asked for. `DataError`."""
+    def select(self) -> Selection:
+        """What the halves have selected, with its trouble, and names if they were asked for. `DataError`."""
         options, models = self.options, self.trainer.models
         found = selection_of(models, options["false"], options["nonzero"])
         called = known_names(models.models[0].predictor())
         if options["names"]:
             called |= dict(find_names(self.source, np.sort(found.keys)))
-        return replace(found, called=called, warnings=[*outcome.warnings, *troubles_of(found)])
+        return replace(found, called=called, warnings=troubles_of(found))

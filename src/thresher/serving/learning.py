@@ -229,7 +229,7 @@ class Learning:
         try:
             if self.saved:  # the process before may have been killed between the two files
                 self.save(checkpoint=False)
-            self._run.run()  # `wait` has saved what it leaves
+            self._run.trainer.run()  # `wait` has saved what it leaves
         except NoExamplesError:
             return
         except Exception as error:  # noqa: BLE001  whatever it is, predictions go on and the operator is told
