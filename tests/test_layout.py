@@ -121,15 +121,15 @@ ROOMS = ("text", "files", "features", "sources", "formats.lines", "formats.table
 # folder -> the most lines that its modules may have: who adds says in the same commit what goes, or raises
 # the figure and says why
 SIZES = {
-    "all": 58_426,
+    "all": 58_394,
     "data": 17_086,
     "learning": 13_450,
     "parts": 5_313,
     "engine": 4_715,
-    "plans": 2_952,
+    "plans": 2_936,
     "serving": 2_665,
-    "options": 2_177,
-    "sklearn": 1_410,
+    "options": 2_167,
+    "sklearn": 1_404,
     "cli": 1_785,
     "cluster": 925,
     "river": 255,

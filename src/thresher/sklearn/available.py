@@ -10,12 +10,6 @@ except ImportError as error:
 OLDEST = (1, 6)
 """Oldest tested version of scikit-learn"""
 
-
-def check(version: str) -> None:
-    """ImportError if the version is too old."""
-    if tuple(int(number) for number in version.split(".")[:2]) < OLDEST:
-        oldest = ".".join(map(str, OLDEST))
-        raise ImportError(f"thresher.sklearn needs scikit-learn {oldest} or newer, not {version}")
-
-
-check(sklearn.__version__)
+if tuple(int(number) for number in sklearn.__version__.split(".")[:2]) < OLDEST:
+    oldest = ".".join(map(str, OLDEST))
+    raise ImportError(f"thresher.sklearn needs scikit-learn {oldest} or newer, not {sklearn.__version__}")
