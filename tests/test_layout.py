@@ -121,11 +121,11 @@ ROOMS = ("text", "files", "features", "sources", "formats.lines", "formats.table
 # folder -> the most lines that its modules may have: who adds says in the same commit what goes, or raises
 # the figure and says why
 SIZES = {
-    "all": 58_394,
-    "data": 17_086,
+    "all": 58_403,
+    "data": 17_072,
     "learning": 13_450,
     "parts": 5_313,
-    "engine": 4_715,
+    "engine": 4_738,
     "plans": 2_936,
     "serving": 2_665,
     "options": 2_167,

@@ -13,8 +13,8 @@ from thresher.data.text.words import byte, load_word, same_bytes, store_byte, st
 from thresher.engine.compile.jit import scalar
 
 EXAMPLE, BLANK = 0, 1
-CRAMPED, UNSORTED, UNUSUAL = 2, 3, 4
-"""A line that cannot be parsed yet: it needs room for products, sorting, or more care."""
+CRAMPED, UNUSUAL = 2, 3
+"""A line that cannot be parsed yet: it needs room for products, or more care."""
 
 # Reasons why a line or row is bad
 NO_LABEL, LABEL_NUMBER, LABEL_RANGE, LABEL_DOMAIN, LABEL_COUNT, LABEL_REPEATED, AFTER_LABEL = range(10, 17)
@@ -28,7 +28,7 @@ OWN = 40
 OUTCOMES = 64
 """A bad row of a table is recorded as ``outcome + OUTCOMES * column``."""
 
-DONE, TABLE_FULL, NEEDS_ROOM, NEEDS_SORTING, NEEDS_CARE = 0, 1, 2, 3, 4
+DONE, TABLE_FULL, NEEDS_ROOM, NEEDS_CARE = 0, 1, 2, 3
 """Results of a call: a line that cannot be parsed yet ends it, with the outcome as result."""
 AT, ROWS, NNZ, LINES, BLANKS, MERGED, BAD, COUNTERS = range(8)
 """The counters in the `state` of calls, and their number."""

@@ -165,15 +165,13 @@ def note(bad, state, row, start, at, outcome):
 def complete(keys, values, start, own, ascend, extra, rooms):
     """Add the interactions of the row [start, own) and sort it: ``(stop, whether keys repeat, outcome)``.
 
-    `rooms` is the scratch space of `ascending`; without it, the outcome is `UNSORTED` unless keys `ascend`.
+    `rooms` is the scratch space of `ascending`, unless keys `ascend`.
     """
     stop, status = crossing.cross(extra[0], keys, values, start, own, extra[1])
     if status != crossing.DONE:
         return stop, False, line_status.CRAMPED if status == crossing.NO_ROOM else line_status.PRODUCTS
     if ascend and stop == own:
         return stop, False, EXAMPLE
-    if rooms is None:
-        return stop, False, line_status.UNSORTED
     last, finite = ascending(keys, values, start, stop, *rooms)
     return last, last < stop, EXAMPLE if finite else line_status.SUM_RANGE
 
@@ -193,10 +191,10 @@ def parse_lines(grammar, text_bytes, size, columns, domain, state, bad, extra, r
         bad: int64 table that gets one row per bad line: start, position of the error, outcome, lines and
             examples before.
         extra: ``(crosses, naming)``; each may be None.
-        rooms: Scratch space for `ascending`, or None.
+        rooms: Scratch space for `ascending`.
 
     Returns `DONE` or `TABLE_FULL`, or says what the line at ``state[AT]`` needs: `NEEDS_ROOM` for its
-    products, `NEEDS_SORTING` if it is unsorted and `rooms` is None, or `NEEDS_CARE` if it is unusual.
+    products, or `NEEDS_CARE` if it is unusual.
     """
     at, row, nnz = state[line_status.AT], state[line_status.ROWS], state[line_status.NNZ]
     result = line_status.DONE

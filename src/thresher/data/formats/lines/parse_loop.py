@@ -1,8 +1,4 @@
-"""The Python side of parsers of one example per line: the loop round the compiled one, bad and long lines.
-
-The parser that sorts is compiled at the first unsorted line (`NEEDS_SORTING`): 0.7 s that most svmlight files
-do not need.
-"""
+"""The Python side of parsers of one example per line: the loop round the compiled one, bad and long lines."""
 
 from __future__ import annotations
 
@@ -164,9 +160,7 @@ class LineParser:
             self._expected[line_status.AFTER_LABEL] = after_listed
             self._expected[line_status.LABEL_COUNT] = f"{self._domain.width} labels with ',' between them"
         self._bad = bad_table(reading.on_error)
-        sorts = crosses or not grammar.ordered
-        self._rooms = room_for_sorting(ranks=False) if sorts else None
-        """scratch space for sorting; None until a line needs it, so that sorting is compiled only then"""
+        self._rooms = room_for_sorting(ranks=False)
 
     def parse(self, block: Block) -> Parsed:
         """Parse the examples of a block into arrays of an arena."""
@@ -189,11 +183,8 @@ class LineParser:
             crosses.spans[0, crossing.MET] = 0
 
         def parse(columns: RowArrays) -> int:
-            given = (text, size, columns, domain, state, self._bad, self._extra)
-            result: int = rows.parse_lines(self._grammar, *given, self._rooms)
-            if result == line_status.NEEDS_SORTING:
-                self._rooms = room_for_sorting(ranks=False)
-                result = rows.parse_lines(self._grammar, *given, self._rooms)
+            given = (text, size, columns, domain, state, self._bad, self._extra, self._rooms)
+            result: int = rows.parse_lines(self._grammar, *given)
             return result
 
         parsed = gather(

@@ -441,9 +441,8 @@ class DelimitedParser(RowParser):
         self, block: Block, state: NDArray[np.int64], kinds: ColumnEncodings
     ) -> tuple[Parsed, Iterable[tuple[str, str, int, str]]]:
         text = block.text
-        # Scratch space for a quoted cell: empty if the block has no quote, None if the format has none.
-        room = self.room[:0] if self._dialect.quotes else None
-        if room is not None and (text[: block.size] == _QUOTE).any():
+        room = self.room[:0]  # for a quoted cell
+        if self._dialect.quotes and (text[: block.size] == _QUOTE).any():
             if len(self.room) < block.size + PAD:
                 self.room = np.empty(block.size + PAD, np.uint8)
             room = self.room

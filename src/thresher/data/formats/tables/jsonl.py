@@ -339,7 +339,8 @@ class JsonlParser(RowParser):
                     objects.firsts[:] = before  # the line as it was written again has another place
             return result
 
-        where = (0, np.zeros(0, np.uint8)), objects, None, False
+        nothing = np.zeros(0, np.uint8)
+        where = (0, nothing), objects, nothing, False
         parsed = self._rows(block, state, where, np.full(len(kinds.names) + 1, -1), len(starts), parse)
         for name, at, kind in self._fields[block.file].found(objects.firsts):
             line = int(np.searchsorted(starts, at)) + 1

@@ -13,8 +13,7 @@ is cut and resumed at bytes like svmlight, names the column of every bad cell, r
 float32, and skips a bad line where pyarrow rejects a whole block.
 
 For a table of at most 64 columns, rows are sorted by counting, and the sort of long rows is not compiled; nor
-are bins, quotes in TSV, and the hash of column names (plain Python hashes 20 in half a millisecond), unless
-they are used. The first use of TSV took 5.7 s, and then 3.9.
+are bins, and the hash of column names (plain Python hashes 20 in half a millisecond), unless they are used.
 """
 
 # Numba infers the types of compiled code.
@@ -121,15 +120,14 @@ def _cell(text, at, base, mask, delimiter, room):
 
     Returns ``(address of its text, begin and end there, position of the separator, base, mask, outcome)``.
     """
-    if room is not None:
-        if room.size and byte(text, at) == _QUOTE:
-            end, size, closed = _copy_quoted(text, at + 1, room)
-            if byte(text, end) == _RETURN and byte(text, end + 1) == _NEWLINE:
-                end += 1
-            outcome = line_status.EXAMPLE if closed else line_status.UNCLOSED
-            if closed and byte(text, end) != delimiter and byte(text, end) != _NEWLINE:
-                outcome = line_status.AFTER_QUOTE
-            return address(room), np.int64(0), size, end, end, separators(text, end, delimiter), outcome
+    if room.size and byte(text, at) == _QUOTE:
+        end, size, closed = _copy_quoted(text, at + 1, room)
+        if byte(text, end) == _RETURN and byte(text, end + 1) == _NEWLINE:
+            end += 1
+        outcome = line_status.EXAMPLE if closed else line_status.UNCLOSED
+        if closed and byte(text, end) != delimiter and byte(text, end) != _NEWLINE:
+            outcome = line_status.AFTER_QUOTE
+        return address(room), np.int64(0), size, end, end, separators(text, end, delimiter), outcome
     while mask == _NONE:
         base += 64
         mask = separators(text, base, delimiter)
@@ -302,9 +300,8 @@ class Cells(NamedTuple):
     """the delimiter, a byte; cells that mean a missing value, each after its length"""
     objects: Objects | None
     """of lines of JSON, which have no dialect; None for other lines"""
-    room: NDArray[np.uint8] | None
-    """for a quoted cell, as long as the padded text; empty if there are no quotes, None if quotes have no
-    meaning"""
+    room: NDArray[np.uint8]
+    """for a quoted cell, as long as the padded text; empty if there are no quotes, or they have no meaning"""
     has_nul: bool
     """whether the text may hold a NUL"""
     size: int
