@@ -34,10 +34,12 @@ def first_rows(read: Read, count: int, inner: tuple[int, ...], dtype: Any) -> Ar
     """Weights of the rows 0..count-1 ``(count, *inner)``."""
     out: Array = np.empty((count, *inner), dtype)
     step = _step(inner, BLOCK)
+    if count <= step:
+        read(_PLACES[:count], out)
+        return out
     for begin in range(0, count, step):
         end = min(begin + step, count)
-        places = read_only(np.arange(begin, end, dtype=np.uint32)) if begin else _PLACES[:end]
-        read(places, out[begin:end])
+        read(read_only(np.arange(begin, end, dtype=np.uint32)), out[begin:end])
     return out
 
 
@@ -50,20 +52,25 @@ def margins(read: Read, index: Index, size: int, bias: Array, inner: tuple[int, 
         return table_margins(index, first_rows(read, size, inner, bias.dtype), bias, chunk)
     indptr, rows, values = _found(index, chunk)
     out, step = np.empty((len(chunk), *inner)), _step(inner, BLOCK)
-    whole = int(indptr[-1]) <= step  # an index may merge features; entries after these are unused
+    used = int(indptr[-1])  # an index may merge features; entries after these are unused
+    if used <= step:
+        _read_and_add_up(read, bias, indptr, rows[:used], values, out)
+        return out
     lo = 0
     while lo < len(chunk):
-        hi = len(chunk)
-        if not whole:
-            hi = max(int(np.searchsorted(indptr, indptr[lo] + step, "right")) - 1, lo + 1)
+        hi = max(int(np.searchsorted(indptr, indptr[lo] + step, "right")) - 1, lo + 1)
         part = slice(indptr[lo], indptr[hi])
-        held: Array = np.empty((part.stop - part.start, *inner), bias.dtype)
-        read(rows[part], held)
-        places = _PLACES if len(held) <= BLOCK else read_only(np.arange(len(held), dtype=np.uint32))
-        ends = indptr if whole else read_only(indptr[lo : hi + 1] - part.start)
-        _add_up(held, bias, ends, places, values[part], out[lo:hi])
+        own = read_only(indptr[lo : hi + 1] - part.start)
+        _read_and_add_up(read, bias, own, rows[part], values[part], out[lo:hi])
         lo = hi
     return out
+
+
+def _read_and_add_up(read: Read, bias: Array, indptr: Array, rows: Array, values: Array, out: Array) -> None:
+    held: Array = np.empty((len(rows), *out.shape[1:]), bias.dtype)
+    read(rows, held)
+    places = _PLACES if len(rows) <= BLOCK else read_only(np.arange(len(rows), dtype=np.uint32))
+    _add_up(held, bias, indptr, places, values, out)
 
 
 def _step(inner: tuple[int, ...], most: int) -> int:

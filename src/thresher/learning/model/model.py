@@ -477,10 +477,8 @@ class Model(BasePredictor):
     def _stored(self) -> tuple[NDArray[np.uint64], NDArray[np.generic]]:
         """The features with a weight; all features seen, if unseen ones have a weight."""
         settled = self.loop.settled()
-        if self.loop.unmet().any():
-            (rows,) = np.nonzero(self.index.met)
-        else:
-            (rows,) = np.nonzero(any_output(settled != 0))
+        there = self.index.met if self.loop.unmet().any() else any_output(settled != 0)
+        (rows,) = np.nonzero(there)
         if self.head.count == 1:
             settled = settled.reshape(len(settled))
         keys = self.index.features()[rows]
