@@ -226,4 +226,4 @@ def test_every_command_says_one_line(command: str, folder: Path, thresher: Thres
         nested(folder / name, 10**5)
     if "--resume" in command:
         (folder / "m").unlink()  # or it would be refused as a file that is not a model
-    assert "the header is nested too deeply" in thresher(*command.split()).err
+    assert "the header does not match its checksum" in thresher(*command.split()).err

@@ -69,19 +69,6 @@ def test_a_quarantine_file_is_written_anew_by_the_next_run(bad: str, thresher: T
     assert Path("q").read_text() == "precious"
 
 
-@pytest.mark.usefixtures("plainly")
-def test_a_class_without_a_word_is_refused(thresher: Thresher) -> None:
-    Path("w.csv").write_text("label,a\n" + "x,1\ny,2\nz,3\n" * 20)
-    assert thresher("train w.csv -m w -q").status == 0
-    header, tensors = model_file.read("w")
-    header["recipe"]["layout"]["classes"].pop()
-    model_file.write("w", header, tensors)
-    for command in ("info w", "weights w", "report w -o r.html"):
-        found = thresher(command)
-        assert (found.status, found.err.count("\n")) == (1, 1), command
-        assert "there are 3 classes, but 2 words" in found.err
-
-
 def test_a_loop_of_links_is_an_error_of_one_line(thresher: Thresher) -> None:
     os.symlink("b", "a")
     os.symlink("a", "b")

@@ -35,7 +35,7 @@ from thresher.data.features.names import Names
 from thresher.data.files.paths import begins_a_model, is_log
 from thresher.data.stored import read as read_as
 from thresher.engine.atomic import whole_file
-from thresher.engine.sound import PACKED, PackedSets, StateError, beneath, check_tensor, pack, require, under
+from thresher.engine.sound import PACKED, PackedSets, StateError, beneath, pack, under
 from thresher.learning.files.choice import ALL, FrontierTable, choose, column_of, not_one
 from thresher.learning.inspection.formatting import finite
 from thresher.learning.model.agreement import Numbering
@@ -391,10 +391,8 @@ def _header_sum(header: Header) -> int:
 
 
 def _whole(digits: str) -> int:
-    """A whole number in a header, in which none is negative or has more than 64 bits. StateError."""
-    found = int(digits)
-    require(0 <= found < 1 << 64, shorten(digits, 20), "expected a number from 0 to 2^64 - 1")
-    return found
+    """A whole number in a header, in which none is negative or has more than 64 bits: `OverflowError`."""
+    return int(np.uint64(int(digits)))
 
 
 def _checksum(array: NDArray[np.generic]) -> int:
@@ -433,12 +431,8 @@ class Contents:
         try:
             self.header: Header = json.loads((metadata or {})["thresher"], parse_int=_whole)
             whole = self.header["crc32"]["header"] == _header_sum(self.header)
-        except StateError as error:
-            raise ModelFileError(f"{name}: header: {error}") from error
-        except (ValueError, KeyError, TypeError, AttributeError):
+        except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError):
             whole = False
-        except RecursionError as error:
-            raise ModelFileError(f"{name}: the header is nested too deeply") from error
         if not whole:
             raise ModelFileError(f"{name}: damaged: the header does not match its checksum")
         header = self.header
@@ -523,19 +517,13 @@ class Contents:
             raise ModelFileError(f"{self.name}: a damaged or truncated model ({error})") from error
         if _checksum(found) != self.header["crc32"][name]:
             raise ModelFileError(f"{self.name}: damaged: {name} does not match its checksum")
-        sound = found < np.inf if name.endswith("weights.intercept") else np.isfinite(found)
-        if ".weights." in name and not sound.all():  # -inf is the intercept of a class not met
-            raise ModelFileError(f"{self.name}: {name} contains a number that is not finite")
         return found
 
     def model(self, number: int) -> tuple[Header, Tensors]:
         """Header and tensors of a model."""
         header = self.header_of(number)
         with naming_file(self.name, header):
-            found = self.tensors(_SHARED) | self._packed.of(number)
-            if not header["recipe"]["outputs"].startswith("classes"):
-                check_tensor(found, "weights.intercept", (None,), np.float32, np.float64)
-            return header, found
+            return header, self.tensors(_SHARED) | self._packed.of(number)
 
     def frontier(self) -> FrontierTable | None:
         """The table of a frontier; None if the models are none."""

@@ -561,7 +561,9 @@ class LinearPredictor(BasePredictor):
         head.meet(1 + int(np.flatnonzero(bias > -np.inf).max(initial=0)))
         inner = () if head.count == 1 else (head.count,)
         weights = check_tensor(tensors, "weights.values", (len(keys), *inner), np.float32, np.float64)
-        bias = check_tensor(tensors, "weights.intercept", (head.count,), weights.dtype, finite=False)
+        met = head.outputs.kind != "classes"  # -inf is the intercept of a class not met
+        bias = check_tensor(tensors, "weights.intercept", (head.count,), weights.dtype, finite=met)
+        require((bias < np.inf).all(), "weights.intercept", "contains a number that is not finite")
         unmet = check_tensor(tensors, "weights.unmet", (head.count,), weights.dtype)
         return cls(
             head, store, keys, weights, bias, lowest_label, unmet, divisors_of(tensors), means_of(tensors)
