@@ -59,7 +59,6 @@ def test_rows_of_named_features() -> None:
     rome, bonn = (hash_bytes(name, seed_of("city")) for name in (b"Rome", b"Bonn"))
     wanted = Chunk.of_rows([(1, {age: 30, rome: 1, new: 1, 7: 2.5}), (-1, {}), (1, {bonn: 1, age: 1.5})])
     assert same(chunk_of(ROWS, LABELS), wanted)
-    assert same(chunk_of(iter(ROWS), LABELS), wanted)
     assert chunk_of(ROWS, LABELS, seed=1).keys.tolist() != wanted.keys.tolist()
 
 
@@ -68,7 +67,7 @@ def test_texts() -> None:
     texts = ["A fine story", "", "no story"]
     fine, story, no = (hash_bytes(word, 3) for word in (b"fine", b"story", b"no"))
     wanted = Chunk.of_rows([(1, {fine: 1, story: 1}), (-1, {}), (1, {no: 1, story: 1})])
-    for given in (texts, iter(texts), np.array(texts), np.array(texts, object)):
+    for given in (texts, np.array(texts), np.array(texts, object)):
         assert same(chunk_of(given, LABELS, seed=3), wanted)
     assert chunk_of(texts, LABELS, text="words=1-2").nnz == 6
     assert train((texts * 200, LABELS * 200)).nonzero == 3

@@ -51,7 +51,7 @@ REPORTED = 5
 
 
 class RayReaders:
-    """`count` readers, for one pass after the other. See `data.sources.pieces.Readers`.
+    """`count` readers, for one pass after the other. See `data.sources.reader.current_readers`.
 
     They are started when the first file is read.
     """
@@ -149,7 +149,7 @@ class _Stream:
 
 
 class Pass:
-    """The blocks of one pass, in order; see `data.sources.reader.Readers`."""
+    """The blocks of one pass, in order; see `data.sources.reader.current_readers`."""
 
     def __init__(
         self, readers: RayReaders, source: TextSource, start: StreamPosition, watches: Watches | None
@@ -157,7 +157,7 @@ class Pass:
         self._readers, self._source, self._ray = readers, source, readers.ray
         self._calling = readers.connection.calling
         alike = ("layout", "block_bytes", "unlabelled", "where", "ids", "marked")
-        read = {name: getattr(source, name) for name in alike} | {"domain": str(source.domain)}
+        read = {name: getattr(source, name) for name in alike} | {"domain": source.domain.name}
         # rejected lines are sent to the learner, which alone writes them
         kind = source.on_error.kind
         read["on_error"] = f"{reading.QUARANTINE}={os.devnull}" if kind == reading.QUARANTINE else kind

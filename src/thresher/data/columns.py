@@ -363,16 +363,11 @@ def finder(names: Sequence[str]) -> Callable[[str], list[str]]:
     return find
 
 
-class Patterns:
-    """Names and patterns of columns; contains the columns that they match."""
-
-    def __init__(self, patterns: Iterable[str]) -> None:
-        self._names = frozenset(patterns)
-        wild = map(fnmatch.translate, filter(WILD.search, self._names))
-        self._wild = re.compile("|".join(wild) or r"(?!)")
-
-    def __contains__(self, name: str) -> bool:
-        return name in self._names or self._wild.match(name) is not None
+def tester(patterns: Iterable[str]) -> Callable[[str], bool]:
+    """Whether a column is one of some names, or matches one of some patterns."""
+    known = frozenset(patterns)
+    wild = re.compile("|".join(map(fnmatch.translate, filter(WILD.search, known))) or r"(?!)")
+    return lambda name: name in known or wild.match(name) is not None
 
 
 def identity(wanted: str, names: Sequence[str], file: str) -> str:
@@ -390,9 +385,9 @@ def kinds_in(layout: layouts.SettledLayout, names: Sequence[str], file: str) -> 
 
     Raises `DataError` if the label, the weight or all feature columns of `layout` are missing.
     """
-    known, patterns = layout.kind_of, Patterns(layout.ignore)
+    known, ignores = layout.kind_of, tester(layout.ignore)
     check_sizes(names, file)
-    ignored = {name for name, kind in known.items() if kind == EMPTY and name in patterns}
+    ignored = {name for name, kind in known.items() if kind == EMPTY and ignores(name)}
     kinds = [IGNORE if name in ignored else known.get(name, IGNORE) for name in names]
     check_once(names, file, {name for name, kind in zip(names, kinds, strict=True) if kind == IGNORE})
     there = set(names)
@@ -412,24 +407,25 @@ def kinds_in(layout: layouts.SettledLayout, names: Sequence[str], file: str) -> 
 
 def unexpected(layout: layouts.SettledLayout, names: Sequence[str]) -> list[str]:
     """The columns of a file that the layout neither has nor ignores by a pattern."""
-    known, ignored = frozenset(layout.columns), Patterns(layout.ignore)
-    return [name for name in names if name not in known and name not in ignored]
+    known, ignores = frozenset(layout.columns), tester(layout.ignore)
+    return [name for name in names if name not in known and not ignores(name)]
 
 
 def check_same(layout: layouts.SettledLayout, names: Sequence[str], file: str) -> None:
     """Raise `DataError` unless a table has the feature columns of the layout, and no others."""
     check_once(names, file)
-    for name, kind in layout.kind_of.items():
-        if kind in (*FEATURES, OFFSET) and name not in {*names, *layout.awaited}:
-            raise DataError(f"{file}: no column '{name}'; {column_meant(name, names)}")
+    for name in lacking(layout, names, OFFSET):
+        raise DataError(f"{file}: no column '{name}'; {column_meant(name, names)}")
     for name in unexpected(layout, names):
         raise DataError(f"{file}: column '{name}' was not in the training data; drop it")
 
 
-def lacking(layout: layouts.SettledLayout, names: Sequence[str]) -> list[str]:
-    """The feature columns of the layout that a file does not have, except those that may come later."""
+def lacking(layout: layouts.SettledLayout, names: Sequence[str], *besides: str) -> list[str]:
+    """The columns of features, and of kinds `besides`, that a file does not have, except those awaited."""
     there = {*names, *layout.awaited}
-    return [name for name, kind in layout.kind_of.items() if kind in FEATURES and name not in there]
+    return [
+        name for name, kind in layout.kind_of.items() if kind in (*FEATURES, *besides) and name not in there
+    ]
 
 
 def lacking_in_objects(

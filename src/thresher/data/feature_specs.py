@@ -149,7 +149,13 @@ def _parse(spec: str) -> Grams:
     for piece in filter(None, spec.split(",")):
         name, equals, value = piece.partition("=")
         if name in ("words", "chars") and equals:
-            given = {name: _span(piece, value)}
+            low, _, high = value.partition("-")
+            if not (low.isdecimal() and (high or low).isdecimal()):
+                raise DataError(f"'{piece}': give LO-HI, for example {name}=1-2")
+            span = int(low), int(high or low)
+            if span != (0, 0) and not 1 <= span[0] <= span[1] <= _LONGEST:
+                raise DataError(f"'{piece}': give 1 to {_LONGEST}, from low to high, or 0 for none")
+            given = {name: span}
         elif (name == "tokens" and value in TOKENS) or (name == "scale" and value in _SCALES):
             given = {name: value}
         elif name == "shortest" and re.fullmatch("[1-9][0-9]?", value):
@@ -165,13 +171,3 @@ def _parse(spec: str) -> Grams:
     if made.words == made.chars == (0, 0):
         raise DataError("text has no features without words or chars")
     return made
-
-
-def _span(piece: str, value: str) -> tuple[int, int]:
-    low, _, high = value.partition("-")
-    if not (low.isdecimal() and (high or low).isdecimal()):
-        raise DataError(f"'{piece}': give LO-HI, for example {piece.partition('=')[0]}=1-2")
-    span = int(low), int(high or low)
-    if span != (0, 0) and not 1 <= span[0] <= span[1] <= _LONGEST:
-        raise DataError(f"'{piece}': give 1 to {_LONGEST}, from low to high, or 0 for none")
-    return span

@@ -67,9 +67,6 @@ class Domain:
     most: int = 0
     """how many classes there may be, if they are met on the way; 0 if they are given"""
 
-    def __str__(self) -> str:
-        return self.name
-
     def code(self) -> Range:
         """This domain for compiled code."""
         words = self.words.code() if self.words else (0, 0, 0)

@@ -124,7 +124,7 @@ class Service:
                 self._reason = f"not reloaded: {error}"
                 self._say(self._reason)
                 continue
-            origins = [LogOrigin(one.layout, str(one.head.domain), "") for one in (self.model, found)]
+            origins = [LogOrigin(one.layout, one.head.domain.name, "") for one in (self.model, found)]
             other = origins[0].unlike(origins[1])
             self.model, self._reason = found, ""
             self._say(f"reloaded {self.path}{other and f', a model of {other}'}")
@@ -182,7 +182,7 @@ class LearningService(Service):
             raise UsageError(f"--unlabelled {what} is for two classes, and this model has other labels")
         with open(path, "rb") as file:
             hashed = hashlib.file_digest(file, xxhash.xxh3_128).hexdigest()
-        origin = LogOrigin(self.model.layout, str(head.domain), hashed)
+        origin = LogOrigin(self.model.layout, head.domain.name, hashed)
         # files of an eighth of what is kept, so that removing whole ones keeps little more; but no less than
         # what a file begins with
         least = len(segments.header_bytes(segments.LogPosition(0, 0, 0), said(origin)))

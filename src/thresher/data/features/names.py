@@ -298,13 +298,11 @@ class Namer:
         """The names found for `keys`; the name of a product consists of the names of its factors."""
         found = dict[int, bytes]()
         for key in keys.tolist():
-            names = [self._names.get(key)]
-            if key in self.products:
-                given = ((one, str(one).encode() if self._ids else None) for one in self.products[key])
-                names = [self._names.get(one, otherwise) for one, otherwise in given]
-            known = [name for name in names if name is not None]
-            if len(known) == len(names):
-                found[key] = BETWEEN.encode().join(filter(None, known)) if key in self.products else known[0]
+            factors = self.products.get(key, ())
+            ids = (str(one).encode() if self._ids else None for one in factors)
+            names = [*map(self._names.get, factors, ids)] or [self._names.get(key)]
+            if None not in names:
+                found[key] = BETWEEN.encode().join(filter(None, names))
         return Names.of(found)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Set
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import islice
@@ -63,8 +63,8 @@ def chunk_of(
     """Convert a matrix, rows of named features, or texts to one Chunk.
 
     `X` is ``(n, d)``: a scipy sparse matrix or array of any format and index type (explicit zeros are
-    kept), anything dense that numpy can convert, an iterable of n mappings (see `RowReader`), or an
-    iterable of n strings; `text` sets which n-grams are features (see `grams_of`). The key of a matrix
+    kept), anything dense that numpy can convert, a sequence of n mappings (see `RowReader`), or a
+    sequence of n strings; `text` sets which n-grams are features (see `grams_of`). The key of a matrix
     column is its index, that of a name or n-gram its hash, seeded by `seed`. With `gaps`, for columns that
     are centred, a row says what is missing and what float32 loses of large numbers (see `engine.centring`).
     `naming` receives the names of n-grams (see `rows_of_bytes`).
@@ -74,12 +74,6 @@ def chunk_of(
     >>> chunk_of(np.array([[0.0, 2.0], [3.0, 0.0]]), [1, -1]).keys
     array([1, 0], dtype=uint64)
     """
-    if isinstance(X, str | bytes):
-        raise DataError(
-            "expected a list of texts, found a single text; to read a file, use open_source(PATH)"
-        )
-    if isinstance(X, Iterator):
-        X = list(X)
     form, missing = form_of(X), None
     if hasattr(X, "tocsr"):
         check_stored(X)

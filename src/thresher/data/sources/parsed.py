@@ -337,7 +337,7 @@ class TextSource(ParsedSource):
     @property
     def identity(self) -> str:
         """Everything that determines the chunks, except the content of the files."""
-        given = f"domain={str(self.domain)!r} on_error={self.on_error.kind} block_bytes={self.block_bytes}"
+        given = f"domain={self.domain.name!r} on_error={self.on_error.kind} block_bytes={self.block_bytes}"
         found = f"{self.layout.as_dict()} {given} where={self.where!r}"
         return f"{found} marked={self.marked}" if self.marked else found
 

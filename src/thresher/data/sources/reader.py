@@ -355,23 +355,12 @@ class Piece(NamedTuple):
     """where the next piece begins; None: the piece goes on to the end of the file"""
 
 
-class Readers(Protocol):
-    """Other processes that read and parse."""
+current_readers: ContextVar[Any] = ContextVar("readers", default=None)
+"""Other processes that read and parse for sources opened here; None: threads of this process.
 
-    def prepare(self) -> None:
-        """Start them, so that a pass can begin at once."""
-        ...
-
-    def read(self, source: TextSource, start: StreamPosition, watches: Watches | None) -> Any:
-        """Begin a pass over `source`, or the rest of one from `start` on.
-
-        Returns the parsed blocks in order, as a `Pipeline` gives them, but with a `Span` for each block.
-        """
-        ...
-
-
-current_readers: ContextVar[Readers | None] = ContextVar("readers", default=None)
-"""The readers that sources opened here will use; None: threads of this process"""
+``prepare()`` starts them, so that a pass can begin at once. ``read(source, start, watches)`` begins a pass
+over a `TextSource`, or the rest of one: it returns the parsed blocks in order, as a `Pipeline` does, but with
+a `Span` for each block."""
 
 
 def prepare_readers() -> float:

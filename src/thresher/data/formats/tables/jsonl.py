@@ -287,9 +287,9 @@ class JsonlParser(RowParser):
         known = {name: LATE if kind == EMPTY else "" for name, kind in layout.kind_of.items()}
         known |= dict.fromkeys(layout.awaited, FOUND)
         known.setdefault(next((one.ids for one in files if one.ids), ""), "")
-        ignored = columns.Patterns(layout.ignore)
+        ignores = columns.tester(layout.ignore)
         # why a field is watched: its values are late, and so ignored, or it is awaited; without this parser
-        self._watched: Callable[[str], str] = lambda name: known.get(name, "" if name in ignored else LATE)
+        self._watched: Callable[[str], str] = lambda name: known.get(name, "" if ignores(name) else LATE)
         self._roles, self._fields, self._kept = list[dict[str, int]](), list[ObjectFields](), list[set[str]]()
         for one in files:
             labels = [name for name, what in zip(one.names, one.what, strict=True) if what == LABEL]
