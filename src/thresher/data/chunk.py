@@ -200,9 +200,8 @@ class Chunk:
         """The rows with ascending keys; values of repeated keys are added up in order. `DataError`."""
         starts, keys = self.indptr, self.keys
         rises = keys[1:] > keys[:-1]
-        rises[starts[(starts > 0) & (starts < len(keys))] - 1] = (
-            True  # from the last key of a row to the next row
-        )
+        # from the last key of a row to the next row
+        rises[starts[(starts > 0) & (starts < len(keys))] - 1] = True
         if rises.all():
             return self
         row = np.repeat(np.arange(len(self)), np.diff(starts))

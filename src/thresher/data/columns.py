@@ -154,15 +154,9 @@ def settle(
     spelled = {**(spelling or {}), **extended.trained.spelling_of}
     return layouts.SettledLayout(
         **{**layout.shared(), "group": "", "offset": "", "text": ()},
-        columns=tuple(kinds),
-        kinds=tuple(kinds.values()),
         labels=tuple(labels) if len(labels) > 1 else (),
         awaited=tuple(name for name in kinds if name not in there),
-        spelling=tuple(
-            spelled.get(name) or AS_TEXT if kind in (CATEGORICAL, TEXT, IGNORE) else ""
-            for name, kind in kinds.items()
-        ),
-    )
+    ).with_kinds(kinds, {name: spelled.get(name) or AS_TEXT for name in kinds})
 
 
 def _all_named(names: Sequence[str], patterns: Iterable[str], before: Iterable[str]) -> list[str]:

@@ -206,11 +206,11 @@ class SettledLayout(AnyLayout):
         given = [(one, getattr(self, one.name)) for one in fields(self)]
         return {one.name: value for one, value in given if one.name == "format" or value != one.default}
 
-    def with_kinds(self, kinds: Mapping[str, str]) -> SettledLayout:
-        """This layout with these columns and their kinds."""
-        spelled = {name: kind in ("categorical", "text", "ignore") for name, kind in kinds.items()}
-        spelling = tuple(self.spelling_of.get(name, "") if own else "" for name, own in spelled.items())
-        return replace(self, columns=tuple(kinds), kinds=tuple(kinds.values()), spelling=spelling)
+    def with_kinds(self, kinds: Mapping[str, str], spelling: Mapping[str, str] = {}) -> SettledLayout:
+        """This layout with these columns and their kinds; `spelling` of those that had none."""
+        spelled, kept = {**spelling, **self.spelling_of}, ("categorical", "text", "ignore")
+        own = tuple(spelled.get(name, "") if kind in kept else "" for name, kind in kinds.items())
+        return replace(self, columns=tuple(kinds), kinds=tuple(kinds.values()), spelling=own)
 
     def unlabelled(self) -> SettledLayout:
         """This layout for prediction: a table needs neither labels, weights nor groups."""

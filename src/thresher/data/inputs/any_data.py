@@ -78,9 +78,7 @@ def with_labels(data: Data, y: ArrayLike | None, weights: ArrayLike | None = Non
         if weights is not None:
             raise DataError(f"sample_weight needs labels y: give {_BESIDE}")
         rows: Any = as_rows(data)
-        frame = (
-            hasattr(rows, arrays.STREAM) and hasattr(rows, "iloc") and arrays.form_of(rows) == arrays.TABLE
-        )
+        frame = hasattr(rows, "iloc") and arrays.form_of(rows) == arrays.TABLE
         found: Data = in_arrow(rows) if frame else rows  # or each look copies
         return found
     if isinstance(data, str | os.PathLike | Chunk | Source):

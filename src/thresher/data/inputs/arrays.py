@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -391,9 +392,7 @@ class PairSource(Source):
             self.report = Report()
         place = start or StreamPosition(0, 0, 0)
         reader, pairs = RowReader(self._seed), iter(self._pairs)
-        waste = sum(1 for _ in islice(pairs, place.line))
-        if waste < place.line:
-            raise DataError(f"there are only {waste} rows, but training resumes after row {place.line}")
+        deque(islice(pairs, place.line), 0)
         while taken := list(islice(pairs, _ROWS)):
             for number, pair in enumerate(taken, place.line + 1):
                 if not (isinstance(pair, tuple) and len(pair) in (2, 3) and isinstance(pair[0], Mapping)):

@@ -246,10 +246,8 @@ class ParsedSource(Source):
             if quarantine is not None and parsed.rejected:
                 quarantine.write(parsed.rejected)
                 self.report.quarantined_bytes += len(parsed.rejected)
-            place, line = (
-                StreamPosition(file, block.offset, line),
-                line + parsed.tally.lines + parsed.excluded,
-            )
+            place = StreamPosition(file, block.offset, line)
+            line += parsed.tally.lines + parsed.excluded
             if len(parsed.chunk) or parsed.gaps:
                 chunk = parsed.chunk.at(place, StreamPosition(file, block.end, line))
                 if parsed.ids is not None and (self.marked or self.layout.grouped_by):
@@ -265,12 +263,7 @@ class ParsedSource(Source):
             bad = [one.at(*block.places.of(one.line)) for one in bad]
         if self.of_a_model:  # say which labels it knows, in place of the option to name words
             known = trained_on(self.domain)
-            bad = [
-                one._replace(found=one.found.removesuffix(NAME_WORDS) + known)
-                if one.found.endswith(NAME_WORDS)
-                else one
-                for one in bad
-            ]
+            bad = [one._replace(found=one.found.replace(NAME_WORDS, known)) for one in bad]
         if bad and self.on_error.kind == reading.FAIL:
             started = self.report.examples + parsed.tally.examples
             hint = ""

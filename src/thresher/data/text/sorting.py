@@ -60,10 +60,8 @@ def sort_row(keys, values, start, stop):
             keys[j], values[j] = key, value
     width = _RUN
     while width < stop - start:
-        for lo in range(
-            start, stop - width, 2 * width
-        ):  # merge two runs, the first from a copy after the row
-            for k in range(lo, lo + width):
+        for lo in range(start, stop - width, 2 * width):  # merge two runs
+            for k in range(lo, lo + width):  # the first from a copy after the row
                 keys[stop + k - lo], values[stop + k - lo] = keys[k], values[k]
             i, j, k, end = stop, lo + width, lo, min(lo + 2 * width, stop)
             while i < stop + width:
