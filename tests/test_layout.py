@@ -121,8 +121,8 @@ ROOMS = ("text", "files", "features", "sources", "formats.lines", "formats.table
 # folder -> the most lines that its modules may have: who adds says in the same commit what goes, or raises
 # the figure and says why
 SIZES = {
-    "all": 58_398,
-    "data": 17_072,
+    "all": 58_342,
+    "data": 17_016,
     "learning": 13_445,
     "parts": 5_313,
     "engine": 4_738,

@@ -68,10 +68,7 @@ class CachedRows:
     """Reads a cache file by memory map. Raises `DamagedCacheError` if it is incomplete or has changed."""
 
     def __init__(self, path: Path, arenas: Arenas, trusted: bool = False) -> None:
-        """`trusted`: do not check the chunks, since this process has just written the file.
-
-        FileNotFoundError if there is none.
-        """
+        """`trusted`: do not check the chunks, since this process has just written the file."""
         self._path, self._arenas, self._dropped = path, arenas, 0
         try:
             with open(path, "rb") as file:
@@ -81,8 +78,6 @@ class CachedRows:
                 raise ValueError("incomplete")
             begin = len(self._map) - _END.size - 8 * (count + 1)
             self._places: list[int] = np.frombuffer(self._map, "<u8", count + 1, begin).tolist()
-        except FileNotFoundError:
-            raise
         except (OSError, ValueError, OverflowError, struct.error) as error:
             raise DamagedCacheError(f"{path}: {error}") from error
         self.count = count - 1
@@ -150,22 +145,19 @@ def open_cache(source: TextSource, folder: str | os.PathLike[str] | None = None)
     The data are hashed only if a cache for data of the same size exists and their hash is not known yet.
     A damaged cache is removed. A cache in a folder that others can write to is ignored.
     """
+    size = "*" if source.total_bytes is None else f"{source.total_bytes:x}"
     try:
         place = data_cache_folder(folder)
-        if not place.is_dir():
+        if not any(place.glob(f"{size}-*.rows")) or not (source.total_bytes is not None or source.finished):
             return None
         private_folder(place)
     except OSError:
         return None  # `CacheWriter` warns about the folder
-    size = "*" if source.total_bytes is None else f"{source.total_bytes:x}"
-    if not any(place.glob(f"{size}-*.rows")) or not (source.total_bytes is not None or source.finished):
-        return None
     path = place / _file_name(source, source.fingerprint())
-
+    if not path.is_file():
+        return None
     try:
         cached = CacheSource(path, source)
-    except FileNotFoundError:
-        return None
     except DamagedCacheError as error:
         _discard(path, error)
         return None

@@ -54,12 +54,9 @@ class StoredRows:
             own = self._arrays = replace(own, **fresh)
         if chunk.rests is not None and own.rests is None:
             own = self._arrays = replace(own, rests=np.zeros(own.nnz, np.float32))
-        rows, values = (
-            room if need <= room else max(need, int(room * _GROWTH))
-            for need, room in ((count, len(own)), (nnz, own.nnz))
-        )
-        if (rows, values) != (len(own), own.nnz):
-            _resize(own, rows, values)
+        if count > len(own) or nnz > own.nnz:
+            wanted = (count, len(own)), (nnz, own.nnz)
+            _resize(own, *(max(need, int(room * _GROWTH)) if need > room else room for need, room in wanted))
         own.indptr[before + 1 : count + 1] = chunk.indptr[1:] + first
         for name, array in own.arrays().items():
             if name != "indptr":

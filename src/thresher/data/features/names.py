@@ -225,10 +225,12 @@ class Names(Mapping[int, str]):
 
         So the names depend on the features alone, not on the order in which they were found.
         """
-        plain = {key: name.removesuffix(b" [%d]" % key) for key, name in self.written().items()}
-        shown = {key: name.decode("utf-8", "backslashreplace") for key, name in plain.items()}
+        written = self.written().items()
+        plain = {k: name.removesuffix(b" [%d]" % k) if b"]" in name else name for k, name in written}
+        shown = {k: name.decode("utf-8", "backslashreplace") for k, name in plain.items()}
         taken = Counter(shown.values()) + Counter(map(str, np.setdiff1d(keys, self.features).tolist()))
-        return Names.of({key: name + b" [%d]" % key * (taken[shown[key]] > 1) for key, name in plain.items()})
+        twice = {k for k, text in shown.items() if taken[text] > 1}
+        return Names.of({k: name + b" [%d]" % k if k in twice else name for k, name in plain.items()})
 
     def only(self, keys: NDArray[np.uint64]) -> Names:
         """The names of the features in `keys`."""

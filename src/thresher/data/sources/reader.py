@@ -273,7 +273,8 @@ class Pipeline:
         self._stopped = False
         self._threads = list[threading.Thread]()
 
-    def _work(self, buffer: TextBuffer, parser: Parser) -> None:
+    def _work(self, parser: Parser) -> None:
+        buffer = None
         while True:
             self._room.acquire()
             place: Future[tuple[Block, Parsed] | None] = Future()
@@ -282,6 +283,7 @@ class Pipeline:
                     if self._stopped:
                         return
                     self._waiting.put(place)
+                    buffer = buffer or TextBuffer(self._size)
                     block = self._blocks.fill(buffer, self._busy)
                     self._taken += block is not None
                 if block is None:
@@ -313,8 +315,8 @@ class Pipeline:
                 yield block, parser.parse(block)
             return
         for k in range(self._count):
-            tools, name = (TextBuffer(self._size), self._parser()), f"thresher-reader-{k}"
-            self._threads.append(threading.Thread(target=self._work, args=tools, name=name, daemon=True))
+            given, name = (self._parser(),), f"thresher-reader-{k}"
+            self._threads.append(threading.Thread(target=self._work, args=given, name=name, daemon=True))
             self._threads[-1].start()
         while (done := self._waiting.get().result()) is not None:
             self._room.release()
