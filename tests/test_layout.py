@@ -121,13 +121,13 @@ ROOMS = ("text", "files", "features", "sources", "formats.lines", "formats.table
 # folder -> the most lines that its modules may have: who adds says in the same commit what goes, or raises
 # the figure and says why
 SIZES = {
-    "all": 58_342,
-    "data": 17_016,
+    "all": 58_312,
+    "data": 16_999,
     "learning": 13_445,
     "parts": 5_313,
     "engine": 4_738,
     "plans": 2_936,
-    "serving": 2_665,
+    "serving": 2_652,
     "options": 2_167,
     "sklearn": 1_404,
     "cli": 1_785,

@@ -436,3 +436,11 @@ def test_columns_of_one_name_are_refused_in_arrow_too(ask: Asked, name: str) -> 
         told = ask("POST", path, sink.getvalue().to_pybytes(), content_type=ARROW)
         assert told.status == 400
         assert f"two columns are called '{name}': rename one" in told.json["error"]
+
+
+def test_an_ensemble_whose_models_scale_differently_is_not_explained(tmp_path: Path) -> None:
+    (tmp_path / "rows.csv").write_text("label,size\n" + "".join(f"{k % 2},{k * k}\n" for k in range(60)))
+    thresher.ensemble(tmp_path / "rows.csv", models=2, centre=True).save(tmp_path / "two.model")
+    ask = Asked(Service(tmp_path / "two.model"))
+    told = ask("POST", "/predict?output=explain", b'{"size": 3}', content_type=JSON)
+    assert (told.status, told.json["error"]) == (400, "the models of this ensemble scale columns differently")

@@ -90,7 +90,6 @@ class Rows(NamedTuple):
     """the ids of all rows in order, good and bad, if they were asked for"""
     bad: list[WrongRow]
     """all bad rows in order"""
-    lines: int
     unknown: tuple[str, ...]
     """columns that the model does not know, as many as are noticed"""
 
@@ -361,7 +360,7 @@ def _rows(parsed: Parsed, header: bytes, limits: Sequence[Limit] = ()) -> Rows:
         gaps, bad = [at - k for k, at in enumerate(found)], [among[at] for at in found]
     ids = parsed.ids and [one.encode("utf-8", "backslashreplace").decode() for one in parsed.ids]
     unknown = tuple(column for what, column, _, _ in parsed.noticed if what == LATE)
-    return Rows(chunk, 0, len(chunk), gaps, ids, bad, parsed.tally.lines, unknown)
+    return Rows(chunk, 0, len(chunk), gaps, ids, bad, unknown)
 
 
 def _split(rows: Rows, lines: Sequence[int], header: int) -> list[Rows]:
@@ -374,6 +373,6 @@ def _split(rows: Rows, lines: Sequence[int], header: int) -> list[Rows]:
             bad.append(replace(rows.bad[last], line=rows.bad[last].line - line + header))
             last += 1
         good, ids = count - len(bad), rows.ids and rows.ids[row + first : row + first + count]
-        found.append(Rows(rows.whole, row, row + good, gaps, ids, bad, count + header, rows.unknown))
+        found.append(Rows(rows.whole, row, row + good, gaps, ids, bad, rows.unknown))
         row, line, first = row + good, line + count, last
     return found

@@ -13,7 +13,7 @@ from thresher.data.errors import DataError
 from thresher.data.labels import WordTable, give_back
 from thresher.learning.model.prediction import BasePredictor, body_reader, label_reader
 from thresher.options.option import UsageError
-from thresher.serving.errors import RefusedError, refusal_of
+from thresher.serving.errors import RefusedError
 from thresher.serving.openapi import JSON, MEDIA
 
 _ANY = ("", "text/plain", "application/octet-stream", "application/x-www-form-urlencoded")
@@ -52,7 +52,7 @@ class Bodies:
     def read(self, body: bytes, media: str, *, labelled: bool, ids: str = "") -> bodies.Rows:
         """The rows of a body. Labels are checked if they are `labelled`, and ignored otherwise.
 
-        `ids` is the column (in VW text ``tag``) that identifies rows. `RefusedError`: 400, 413 or 415.
+        `ids` is the column (in VW text ``tag``) that identifies rows. `DataError`, `RefusedError`.
         """
         form = self._form(media, body)
         rows = self._read(self._readers[form], body, labelled, ids)
@@ -60,7 +60,7 @@ class Bodies:
         return rows
 
     def read_labels(self, body: bytes) -> bodies.Rows:
-        """Late labels in lines of JSON: ids, labels and importances. `RefusedError`."""
+        """Late labels in lines of JSON: ids, labels and importances. `DataError`, `RefusedError`."""
         if self._model.head.outputs.kind in ("labels", "values"):
             raise RefusedError(409, "labels can come late only if a row has one, and here it has several")
         rows = self._read(self._late, body, True, "id")
@@ -84,8 +84,6 @@ class Bodies:
             return reader.read(body, labelled, ids)
         except bodies.BinaryError as error:
             raise RefusedError(415, f"{error.args[0]}; send {', '.join(self.media)}") from None
-        except DataError as error:
-            raise refusal_of(error) from error
 
     def is_loaded(self, media: str) -> bool:
         """Whether bodies of this kind have been read before; the first may take seconds, to compile."""

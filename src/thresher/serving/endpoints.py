@@ -12,7 +12,7 @@ import msgspec
 import pyarrow as pa
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
-from thresher.data.files.paths import unread
+from thresher.data.files.paths import name_errors
 from thresher.runs import files
 from thresher.serving import openapi
 from thresher.serving.errors import Answer, RefusedError, json_answer, refusal
@@ -112,11 +112,11 @@ class Endpoints:
                 raise RefusedError(
                     415, "bodies may be packed by gzip or zstd, nothing else", headers=accepted
                 )
-            try:
-                with pa.CompressedInputStream(pa.BufferReader(body), _PACKINGS[packing]) as stream:
-                    body = stream.read(self._limits.body + 1)
-            except (OSError, pa.ArrowException) as error:
-                raise RefusedError(400, f"the body: {unread(error)}") from error
+            with (
+                name_errors("the body"),
+                pa.CompressedInputStream(pa.BufferReader(body), _PACKINGS[packing]) as stream,
+            ):
+                body = stream.read(self._limits.body + 1)
             if len(body) > self._limits.body:
                 raise too_large(self._limits)
         if asked.kind is not None:

@@ -30,11 +30,6 @@ class RefusedError(Exception):
             self.headers["Retry-After"] = str(max(1, round(retry_after)))
 
 
-def refusal_of(error: DataError) -> RefusedError:
-    """Why data that clients sent are not read."""
-    return RefusedError(413 if isinstance(error, bodies.TooLargeError) else 400, error.args[0])
-
-
 class Answer(NamedTuple):
     """The answer to a request."""
 
@@ -58,7 +53,7 @@ def refusal(error: Exception) -> Answer:
     Options, which a client cannot give, are left out.
     """
     if isinstance(error, DataError):
-        error = refusal_of(error)
+        error = RefusedError(413 if isinstance(error, bodies.TooLargeError) else 400, error.args[0])
     elif not isinstance(error, RefusedError):
         tell_fault(error)
         error = RefusedError(500, "a fault of the service, about which its standard error says more")

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from thresher.data.bodies import Rows
 from thresher.data.chunk import concat
+from thresher.data.errors import DataError
 from thresher.learning.inspection.explanation import explain
 from thresher.learning.model.prediction import BasePredictor
 from thresher.serving.answers import Answers, lines_of
@@ -93,12 +94,9 @@ class Predictions:
         if kind.output != EXPLAIN:
             written = answers.write(rows, self._service.margins(rows.chunk, model), kind.output, kind.arrow)
         else:
-            try:
-                names = bodies.names(body, kind.media, rows.chunk.keys)
-                with self._service.reading():
-                    found = explain(model, rows.chunk, names)
-            except ValueError as error:
-                raise RefusedError(400, error.args[0]) from error
+            names = bodies.names(body, kind.media, rows.chunk.keys)
+            with self._service.reading():
+                found = explain(model, rows.chunk, names)
             written = lines_of(rows, found.told(int(kind.top) if kind.top else None))
         answer = _answer_rows(rows, written, ARROW if kind.arrow else LINES)
         return answer, self._service.keep(rows.good_ids, rows.chunk) if kind.ids else answer
@@ -117,7 +115,7 @@ class Predictions:
         for body, media in self.now.bodies.examples():
             for times in (1, 2):
                 self.work([body] * times, [""] * times, BatchKind("/predict", media))
-            with suppress(RefusedError):
+            with suppress(DataError, RefusedError):
                 self.predict(body, BatchKind("/predict", media, EXPLAIN))
                 if self._service.learns:
                     self.now.bodies.read(body, media, labelled=True)

@@ -102,24 +102,23 @@ class Site:
             found = work()
         except Exception as error:  # noqa: BLE001  (each client gets an answer)
             found = [refusal(error)] * len(requests)
-        if not isinstance(found, Later):
-            if found[0].file is None:
-                self.answer(requests, found)
-                return
+        if isinstance(found, Later):
+            answers, left = found.answers, len(found.work)
+
+            def one_more_done(_: object) -> None:  # in the thread that does the work, or in this one
+                nonlocal left
+                left -= 1
+                if left == 0:
+                    loop.call_soon_threadsafe(self._answer_all, requests, answers, loop)
+
+            for one in found.work:
+                one.add_done_callback(one_more_done)
+        elif found[0].file is None:
+            self.answer(requests, found)
+        else:
             task = loop.create_task(self._send(requests[0], found[0]))
             self.tasks.add(task)
             task.add_done_callback(self.tasks.discard)
-            return
-        answers, left = found.answers, len(found.work)
-
-        def one_more_done(_: object) -> None:  # in the thread that does the work, or in this one
-            nonlocal left
-            left -= 1
-            if left == 0:
-                loop.call_soon_threadsafe(self._answer_all, requests, answers, loop)
-
-        for one in found.work:
-            one.add_done_callback(one_more_done)
 
     async def _send(self, request: HttpRequest, answer: Answer) -> None:
         await request.asker.send(answer)

@@ -24,7 +24,7 @@ _FIELD = rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]++:[^\x00-\x08\x0a-\x1f\x7f]*+"
 _TARGET = rb"/[!-~]*+|\*|[Hh][Tt][Tt][Pp][Ss]?://[!-~]++"
 _START = rb"([A-Za-z][!#-'*+\-.^_`|~0-9A-Za-z]*+) (%b) HTTP/1\.([01])" % _TARGET
 _HEAD = re.compile(rb"%b(?:\r\n%b)*+" % (_START, _FIELD))
-_TRAILER = re.compile(_FIELD)
+_TRAILER, _CHUNK_END = re.compile(rb"(?:%b)?" % _FIELD), re.compile(b"")
 _CLOSE = re.compile(rb"(?i:(?:^|,)[ \t]*close[ \t]*(?:,|$))")
 _ORIGIN = re.compile(rb"\w+://[^/?]*")
 _HOST = re.compile(rb"[A-Za-z0-9\-._~%!$&'()*+,;=:\[\]]*")
@@ -135,7 +135,8 @@ class Body:
     def __init__(self, length: int) -> None:
         self._chunked, self._left = length == CHUNKED, max(length, 0)
         """bytes of the body, or of a chunk"""
-        self._within = self._trailing = self.whole = False
+        self._next, self.whole = _CHUNK, False
+        """`_next`: what the next line must be"""
 
     def read(self, text: bytes, at: int) -> tuple[bytes, int]:
         """What `text` has of it from `at` on, and where that ends; it may now be `whole`. `RefusedError`."""
@@ -157,17 +158,13 @@ class Body:
                     raise RefusedError(*_BAD)
                 break
             line, at = text[at:end], end + len(_END)
-            if self._within:  # it ends the data of a chunk
-                if line:
-                    raise RefusedError(*_BAD)
-                self._within = False
-            elif self._trailing:
-                if line and not _TRAILER.fullmatch(line):
-                    raise RefusedError(*_BAD)
-                self.whole = not line
-            elif found := _CHUNK.fullmatch(line):
-                self._left = int(found[1], 16)
-                self._within, self._trailing = self._left > 0, not self._left
-            else:
+            if not (found := self._next.fullmatch(line)):
                 raise RefusedError(*_BAD)
+            if self._next is _CHUNK:
+                self._left = int(found[1], 16)
+                self._next = _CHUNK_END if self._left else _TRAILER
+            elif self._next is _CHUNK_END:
+                self._next = _CHUNK
+            else:
+                self.whole = not line
         return b"".join(parts), at

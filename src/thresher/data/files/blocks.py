@@ -34,7 +34,8 @@ CROSSED_BYTES = 1 << 18
 LONGEST_LINE = 64 << 20
 MARK = b"\xef\xbb\xbf"
 """The byte order mark of UTF-8. It may begin a file, but is not part of its text."""
-_SEARCH = 1 << 14
+_SEARCH, _PIECE = 1 << 14, 1 << 20
+"""Bytes that are searched for a line end, at first and then at a time"""
 _MOMENT = 0.001
 """Seconds between two looks at whether a pausing stream is waited for"""
 _PROBE = 1 << 16
@@ -210,7 +211,7 @@ class BlockReader:
                 found = bytes(buffer.view[searched:size]).find(b"\n") + 1
                 cut = searched + found if found else 0
             else:
-                cut = _last_line_end(searched, size, lambda begin, end: bytes(buffer.view[begin:end]))
+                cut = last_line_end(searched, size, lambda begin, end: bytes(buffer.view[begin:end]))
             full = size == goal
             if self._offset == 0 and (cut or full or ended):
                 head = bytes(buffer.view[: min(size, _PROBE)])
@@ -243,11 +244,14 @@ class BlockReader:
         return Block(buffer.array, whole, kind, self._file, offset, self._offset, position, so_far, places)
 
 
-def _last_line_end(begin: int, end: int, read: Callable[[int, int], bytes]) -> int:
+def last_line_end(begin: int, end: int, read: Callable[[int, int], bytes]) -> int:
     """The byte after the last newline from `begin` to `end`, which `read` gives; 0 without any."""
-    for first in (max(end - _SEARCH, begin), begin):
+    size = _SEARCH
+    while begin < end:
+        first = max(end - size, begin)
         if found := read(first, end).rfind(b"\n") + 1:
             return first + found
+        end, size = first, _PIECE
     return 0
 
 
@@ -264,7 +268,7 @@ def block_ends(name: str, block_bytes: int, start: int) -> Iterator[int]:
             size = 0 if compression_of(raw.head) else os.path.getsize(name)
             while start + block_bytes <= size:
                 limit = start + block_bytes
-                end = _last_line_end(start, limit, lambda at, to: raw.read(to - at) if raw.jump(at) else b"")
+                end = last_line_end(start, limit, lambda at, to: raw.read(to - at) if raw.jump(at) else b"")
                 if not start < end < size:
                     return
                 yield end

@@ -176,11 +176,8 @@ class Kafka(topics.Topic, scheme="kafka"):
                 some, last = kept.popleft(), time.monotonic()
                 self._size[partition] -= _size_of(some)
                 at = some.offsets[-1] + 1
-                if at > end:
-                    count = bisect_left(some.offsets, end)
-                    some = topics.Messages(some.offsets[:count], some.values[:count])
-                if some.offsets:
-                    yield some
+                if count := bisect_left(some.offsets, end):
+                    yield topics.Messages(some.offsets[:count], some.values[:count])
             elif partition in self._ends:
                 if self._ends[partition] < end:
                     raise DataError(

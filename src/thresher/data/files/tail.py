@@ -16,6 +16,7 @@ from pathlib import Path
 import xxhash
 
 from thresher.data.errors import DataError
+from thresher.data.files.blocks import last_line_end
 from thresher.data.files.topics import EARLIEST, FROM, LATEST, Extent, Messages, Topic, Url
 from thresher.options.messages import warn_user
 
@@ -154,11 +155,5 @@ def _identity(path: Path, end: int) -> str:
 def _lines_end(path: Path) -> int:
     """The byte after the last newline."""
     with path.open("rb") as file:
-        at = file.seek(0, os.SEEK_END)
-        while at:
-            begin = max(at - _PIECE, 0)
-            file.seek(begin)
-            if found := file.read(at - begin).rfind(b"\n") + 1:
-                return begin + found
-            at = begin
-    return 0
+        size = file.seek(0, os.SEEK_END)
+        return last_line_end(0, size, lambda at, to: os.pread(file.fileno(), to - at, at))

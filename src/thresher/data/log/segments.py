@@ -86,21 +86,14 @@ class LogSegment(NamedTuple):
     """where its first record is"""
     header: int
     """bytes before the first record"""
+    end: int
+    """the offset at which the file ends, whether or not with a whole record"""
     origin: LogOrigin
     """which rows the log is for"""
 
     def byte(self, offset: int) -> int:
         """Where an offset of the log is in the file."""
         return offset - self.begin.offset + self.header
-
-    @property
-    def end(self) -> int:
-        """The offset at which the file ends, whether or not with a whole record."""
-        try:
-            size = self.path.stat().st_size
-        except OSError as error:
-            raise LogError(f"{self.path}: {error.strerror}") from error
-        return self.begin.offset + max(size - self.header, 0)
 
 
 def segment_name(offset: int) -> str:
@@ -138,6 +131,7 @@ def read_segment(path: Path) -> LogSegment:
             raise LogError(f"{path}: not a segment of a log")
         size = _LENGTH.unpack_from(start, len(_MAGIC))[0]
         rest = file.read(min(size, _LONGEST_HEADER) + _HASH.size)
+        length = file.seek(0, os.SEEK_END) - len(start) - len(rest)
     whole = len(rest) == size + _HASH.size
     if not whole or _HASH.unpack_from(rest, size)[0] != xxhash.xxh64_intdigest(start + rest[:size]):
         raise LogError(f"{path}: the header is damaged")
@@ -151,7 +145,7 @@ def read_segment(path: Path) -> LogSegment:
     begin = LogPosition(header.offset, header.row, header.hash)
     if path.name != segment_name(begin.offset) or not all(0 <= one < 1 << 64 for one in begin):
         raise LogError(f"{path}: the header is not that of a segment of this name")
-    return LogSegment(path, begin, len(start) + len(rest), header.origin)
+    return LogSegment(path, begin, len(start) + len(rest), begin.offset + length, header.origin)
 
 
 def segment_paths(folder: str | os.PathLike[str]) -> list[Path]:
@@ -239,12 +233,6 @@ class LogRun:
     def part(self, lo: int, hi: int) -> LogRun:
         """Records lo to hi - 1."""
         return LogRun(self._buffer, self._offset, self._words, self._table[lo : hi + 1])
-
-    @property
-    def begin(self) -> LogPosition:
-        """Where the first begins."""
-        at, row, found = self._table[0].tolist()
-        return LogPosition(self._offset + at, row, found)
 
     @property
     def end(self) -> LogPosition:

@@ -101,7 +101,7 @@ class LogSource(Source):
             self.report = Report()
         for some in self.records(at):
             for piece in some.pieces(self.most_rows, self.most_values):
-                begin, at = piece.begin, piece.end
+                begin, at = at, piece.end
                 if self.words is not None:
                     for record in piece:
                         self.words.add(record.note().get("classes", ()))
@@ -229,7 +229,8 @@ def contents_of(folder: str | os.PathLike[str], last: int = 0) -> dict[str, Any]
     if damage is None:  # what is left of a write that was cut short
         tail = segments.read_segment(paths[-1])
         unfinished = tail.end - (end.end.offset if end else tail.begin.offset)
-    found = {
+    names = numeric_keys(layout)
+    return {
         "log": str(folder),
         "rows": end.end.row - begin if end else 0,
         "first_row": begin + 1 if end else None,
@@ -247,9 +248,8 @@ def contents_of(folder: str | os.PathLike[str], last: int = 0) -> dict[str, Any]
         "format": layout.format if layout else None,
         "columns": [*layout.columns] if layout else [],
         "damage": damage,
+        "last": [_record(one, origin, names) for one in newest],
     }
-    names = numeric_keys(layout)
-    return {**found, "last": [_record(one, origin, names) for one in newest]}
 
 
 def _time(microseconds: int) -> str | None:

@@ -24,7 +24,7 @@ from thresher import parts
 from thresher.cluster.remote_readers import reads_elsewhere
 from thresher.data.chunk import MOST_CELLS, Chunk
 from thresher.data.columns import ColumnValues, apart
-from thresher.data.errors import OneLineError, shorten
+from thresher.data.errors import DataError, OneLineError, shorten
 from thresher.data.inputs.any_data import Data
 from thresher.data.stored import read
 from thresher.engine.sound import StateError
@@ -249,7 +249,7 @@ class Ensemble(BasePredictor, Generic[M]):
         """What the margins of `chunk` are sums of: see `BasePredictor.terms`."""
         rows, *each = zip(*(model.terms(chunk) for model in self.models), strict=True)
         if not all(np.array_equal(one.values, rows[0].values) for one in rows):
-            raise OneLineError(
+            raise DataError(
                 "the models of this ensemble scale columns differently: explain one of them,"
                 f" {shell_or_python('that thresher choose takes from the file', 'such as models[0]')}"
             )
