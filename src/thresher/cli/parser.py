@@ -216,27 +216,23 @@ class Command(click.Command):
 
 def line_of(error: click.ClickException) -> str:
     """The message for an error of click's, with a pointer to the command's help."""
-    context = getattr(error, "ctx", None)
-    hint = f" (see {context.command_path} --help)" if context else ""
-    return " ".join(_message(error, context).split()).rstrip(".") + hint
-
-
-def _message(error: click.ClickException, context: Any) -> str:
-    if isinstance(error, click.NoSuchOption) and context is not None:
-        return _unknown_option(error.option_name, context)
-    if isinstance(error, click.BadOptionUsage):
-        wrong = "takes no" if "does not take" in error.message else "needs a"
-        return f"{error.option_name} {wrong} value"
-    parameter: Any = getattr(error, "param", None)
-    is_argument = isinstance(parameter, click.Argument)
+    context, parameter = getattr(error, "ctx", None), getattr(error, "param", None)
+    is_argument, message = isinstance(parameter, click.Argument), str(error.format_message())
     name = "" if parameter is None else parameter.metavar if is_argument else max(parameter.opts, key=len)
-    if isinstance(error, click.MissingParameter) and name:
+    if isinstance(error, click.NoSuchOption) and context is not None:
+        message = _unknown_option(error.option_name, context)
+    elif isinstance(error, click.BadOptionUsage):
+        wrong = "takes no" if "does not take" in error.message else "needs a"
+        message = f"{error.option_name} {wrong} value"
+    elif isinstance(error, click.MissingParameter) and parameter is not None:
         metavar = "" if is_argument else f" {parameter.metavar or 'VALUE'}"
-        return f"missing {parameter.param_type_name} {name}{metavar}"
-    if isinstance(error, click.BadParameter) and name:
-        return error.message if error.message.startswith(f"{name} ") else f"{name}: {error.message}"
-    extra = _EXTRA.fullmatch(str(error.format_message()))
-    return f"unexpected argument {extra[1]}" if extra else str(error.format_message())
+        message = f"missing {parameter.param_type_name} {name}{metavar}"
+    elif isinstance(error, click.BadParameter) and name:
+        message = error.message if error.message.startswith(f"{name} ") else f"{name}: {error.message}"
+    elif extra := _EXTRA.fullmatch(message):
+        message = f"unexpected argument {extra[1]}"
+    hint = f" (see {context.command_path} --help)" if context else ""
+    return " ".join(message.split()).rstrip(".") + hint
 
 
 def _unknown_option(option: str, context: click.Context) -> str:

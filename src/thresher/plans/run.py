@@ -30,7 +30,7 @@ from thresher.learning.model.ensemble import Ensemble
 from thresher.learning.model.model import Model, as_model
 from thresher.learning.model.model_set import ModelSet
 from thresher.learning.model.objective import figures_of as of_calibration
-from thresher.learning.model.prediction import BasePredictor, LinearPredictor, ModelOrFile
+from thresher.learning.model.prediction import BasePredictor, LinearPredictor
 from thresher.learning.model.recipe import Recipe
 from thresher.learning.model.warm_start import check_data, extend_layout, layout_from, start_from, to_go_on
 from thresher.learning.training.passes import Passes, bytes_of
@@ -249,7 +249,14 @@ class Plan:
         """The recipe, how the data are opened for it, and the weights that new models start from."""
         options = self.options
         if models is None:
-            started = None if options.get("init") is None else _predictor_of(options["init"])
+            init, started = options.get("init"), None
+            if isinstance(init, str | os.PathLike):
+                started = model_file.load_predictor(os.fspath(init))[0]
+            elif init is not None:
+                try:
+                    started = as_model(init).predictor()
+                except TypeError as error:
+                    raise TypeError(f"init: {error}") from error
             layout = _layout(data, options, started)
             defining = options.but(l1=None) if self.varies else options
             recipe, read = run_setup.recipe_for(data, defining, layout, part, ui, started)
@@ -299,16 +306,6 @@ class Plan:
                 found |= {} if model.names is None else {"named": len(model.names)}
                 found |= {"calibration": of_calibration(model.head)} if model.recipe.calibrate else {}
         return found
-
-
-def _predictor_of(model: ModelOrFile) -> LinearPredictor:
-    """The weights of a model, a file or an estimator. `ModelFileError`; TypeError for anything else."""
-    if isinstance(model, str | os.PathLike):
-        return model_file.load_predictor(os.fspath(model))[0]
-    try:
-        return as_model(model).predictor()
-    except TypeError as error:
-        raise TypeError(f"init: {error}") from error
 
 
 def _layout(

@@ -203,11 +203,6 @@ def _describe_selection(found: dict[str, Any]) -> list[str]:
     return [*figure_lines(figures), *_table(rows, ("kept", unnamed), _FEATURES_SHOWN, every)]
 
 
-def _rank(rows: Sequence[dict[str, Any]]) -> list[dict[str, object]]:
-    """Columns or groups by falling effect; those without one last, in their order."""
-    return sorted(rows, key=lambda one: -one.get("effect", -1.0))
-
-
 def _table(
     rows: Sequence[dict[str, Any]], without: Sequence[str] = (), shown: int = _SHOWN, every: str = ""
 ) -> list[str]:
@@ -237,11 +232,13 @@ def _read_up_to(record: dict[str, Any]) -> dict[str, str]:
 
 def _describe_model(found: dict[str, Any]) -> list[str]:
     """The figures of a model or a checkpoint; effects by column, by namespace or product, and by output."""
+    # by falling effect; those without one last, in their order
+    ranked = partial(sorted, key=lambda one: -one.get("effect", -1.0))
     groups = [
         {**one, "group": "(without a name)" if one["group"] is None else one["group"] or "(no namespace)"}
-        for one in _rank(found["groups"])
+        for one in ranked(found["groups"])
     ]
-    read = _rank([one for one in found["columns"] if one["kind"] not in _UNREAD])
+    read = ranked([one for one in found["columns"] if one["kind"] not in _UNREAD])
     same = ("nonzero",) if found["outputs"] == "one" else ()  # as the number of features
     lines = [*figure_lines(_figures(found)), *_table(read, same)]
     if len(read) < len(found["columns"]):

@@ -104,26 +104,6 @@ class Predicting:
             yield lines
 
 
-def _threshold(model: Any, options: Options) -> float | None:
-    """Above what the positive class is decided for. `UsageError`."""
-    cost, threshold = options["cost"], options["threshold"]
-    if options["output"] != DECISION:
-        if cost or threshold is not None:
-            name = "cost" if cost else "threshold"
-            raise UsageError(f"{mention(name)} is for decisions: use {mention(output=DECISION)}")
-        return None
-    if (cost is None) == (threshold is None):
-        raise UsageError(f"a decision needs {mention('cost')} or {mention('threshold')}")
-    with of_options():
-        model.head.check_two("output")
-        model.head.check_threshold(threshold)
-    if cost is not None and not model.head.has_probabilities:
-        raise UsageError(
-            f"this model's loss gives no probabilities: give {mention('threshold')}, of a margin"
-        )
-    return threshold if cost is None else float(cost[1] / sum(cost))
-
-
 def _explainer(model: Any, name: str | None) -> Callable[[NDArray[np.float64]], list[int]] | None:
     """See `Predicting.explained`. `UsageError`."""
     if name is None:
@@ -158,7 +138,20 @@ def predict(
     if wanted == "probability" and not model.head.has_probabilities:
         why = "this model's loss gives no probabilities"
         raise UsageError(f"{why}; use {mention(output='margin')} or {model.head.label}")
-    threshold = _threshold(model, options)
+    cost, threshold = options["cost"], options["threshold"]
+    if wanted != DECISION and (cost or threshold is not None):
+        name = "cost" if cost else "threshold"
+        raise UsageError(f"{mention(name)} is for decisions: use {mention(output=DECISION)}")
+    if wanted == DECISION:
+        if (cost is None) == (threshold is None):
+            raise UsageError(f"a decision needs {mention('cost')} or {mention('threshold')}")
+        with of_options():
+            model.head.check_two("output")
+            model.head.check_threshold(threshold)
+        if cost is not None and not model.head.has_probabilities:
+            why = "this model's loss gives no probabilities"
+            raise UsageError(f"{why}: give {mention('threshold')}, of a margin")
+        threshold = threshold if cost is None else float(cost[1] / sum(cost))
     for name in ("top", "output_class"):
         if options[name] is not None and wanted != EXPLAIN:
             raise UsageError(
