@@ -24,21 +24,7 @@ def run() -> NoReturn:
     """Run the command line of this process and exit with its status."""
     try:
         signals.install_handlers()
-        signals.prepare()
-        gc.set_threshold(200_000)  # imports create many objects and hardly any garbage
-        # Numba looks for BLAS in scipy (0.2 s) and reads a settings file with yaml. No kernel calls BLAS,
-        # and the environment can hold the settings.
-        for module in ("scipy", "yaml"):
-            sys.modules.setdefault(module, None)  # type: ignore[arg-type]
-        # NumPy's BLAS only adds up vectors here, and would start threads that wait busily for .05 s at first.
-        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-        # pyarrow's own allocator would keep 100 MB after reading a Parquet file, and is no faster.
-        os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
-        warnings.showwarning = _show_warning
-        from thresher.engine.compile import notices
-
-        notices.when_compiling(lambda message: print(f"thresher: {message}", file=sys.stderr))
-        status = status_of(sys.argv[1:])
+        status = _run()
     except KeyboardInterrupt:  # while an error was being reported
         print(INTERRUPTED_LINE, file=sys.stderr)
         status = INTERRUPTED
@@ -48,6 +34,24 @@ def run() -> NoReturn:
     # Python's normal exit frees modules and machine code, which takes 0.2 s, and would wait for a thread
     # that is blocked on input. All files are closed and synced by now.
     os._exit(status)
+
+
+def _run() -> int:
+    signals.prepare()
+    gc.set_threshold(200_000)  # imports create many objects and hardly any garbage
+    # Numba looks for BLAS in scipy (0.2 s) and reads a settings file with yaml. No kernel calls BLAS, and
+    # the environment can hold the settings.
+    for module in ("scipy", "yaml"):
+        sys.modules.setdefault(module, None)  # type: ignore[arg-type]
+    # NumPy's BLAS only adds up vectors here, and would start threads that wait busily for .05 s at first.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    # pyarrow's own allocator would keep 100 MB after reading a Parquet file, and is no faster.
+    os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
+    warnings.showwarning = _show_warning
+    from thresher.engine.compile import notices
+
+    notices.when_compiling(lambda message: print(f"thresher: {message}", file=sys.stderr))
+    return status_of(sys.argv[1:])
 
 
 def status_of(arguments: list[str]) -> int:
