@@ -133,7 +133,7 @@ SIZES = {
     "cli": 1_781,
     "cluster": 925,
     "river": 255,
-    "reporting": 960,
+    "reporting": 961,
     "batch": 1_274,
     "exporting": 781,
     "runs": 678,

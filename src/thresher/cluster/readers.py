@@ -170,7 +170,6 @@ class Pass:
         self._next = next(self._pieces, None)
         self._streams = deque[_Stream]()
         """pieces that are read, in order"""
-        self._finished = False
 
     def __iter__(self) -> Iterator[tuple[reading.Span, reading.Parsed]]:
         """All blocks, unpacked; the error of a block is raised in its turn."""
@@ -188,7 +187,6 @@ class Pass:
                 piece, self._next = self._next, next(self._pieces, None)
                 yield from self._read_here(piece)
         self._positions.begin(len(self._source.names) - 1)
-        self._finished = True
 
     def _begin(self) -> None:
         """Let readers that have nothing to do read the next pieces."""
@@ -269,7 +267,7 @@ class Pass:
     def close(self, patient: bool = True) -> None:
         """Stop reading; unless all is read, the readers are killed."""
         readers = self._readers
-        if not self._finished:
+        if self._streams or self._next is not None:
             busy = (one.reader for one in self._streams if one.reader is not None)
             readers.kill(*busy, *readers.idle, *(one for one, _ in readers.starting))
 

@@ -80,20 +80,18 @@ class Dot(NamedTuple):
     high: float | None = None
 
 
-def place_dots(series: Series, x: Scale, y: Scale) -> list[Dot]:
-    """The points that can be drawn."""
-    found, run = [], 0
+def dots_of(series: Series, x: Scale, y: Scale) -> list[Dot]:
+    """The points that are drawn.
+
+    If more than `MOST` can be, the first, highest, lowest and last of those in one column of pixels.
+    """
+    dots, run = [], 0
     for k, (a, b) in enumerate(zip(series.x, series.y, strict=True)):
         across, up = x.place(a), y.place(b)
         if across is not None and up is not None:
             low, high = (None if ends is None else y.place(ends[k]) for ends in (series.low, series.high))
-            found.append(Dot(k, run, across, up, low, high))
+            dots.append(Dot(k, run, across, up, low, high))
         run += not (drawable(a) and drawable(b))
-    return found
-
-
-def thin_dots(dots: list[Dot]) -> list[Dot]:
-    """At most `MOST` points: of those in one column of pixels, the first, highest, lowest and last."""
     if len(dots) <= MOST:
         return dots
     ascending = all(a.x <= b.x for a, b in pairwise(dots))
@@ -134,7 +132,7 @@ def look_of(panel: Panel, number: int) -> Look:
 
 def draw_series(series: Series, look: Look, x: Scale, y: Scale) -> list[str]:
     """All marks of a series, back to front."""
-    dots = thin_dots(place_dots(series, x, y))
+    dots = dots_of(series, x, y)
     if not dots:
         return []
     line = series.kind != "dots"

@@ -92,19 +92,16 @@ class _Index:
     """how many rows were freed; if any, `features_seen` is a lower bound"""
 
     def __init__(self) -> None:
-        self._joined: list[weakref.ref[RowTable]] = []  # weak, because tables refer to their index
+        self._tables = weakref.WeakSet[RowTable]()  # weak, because tables refer to their index
 
     def join(self, table: RowTable) -> None:
         """Make the table grow with this index, and shrink if no other table needs its rows."""
-        self._joined.append(weakref.ref(table))
+        self._tables.add(table)
         table.S = lookup.resize(table.S, self.size)
-
-    def _tables(self) -> list[RowTable]:
-        return [table for one in self._joined if (table := one()) is not None]
 
     def _resize(self, size: int) -> None:
         self.size = size
-        for table in self._tables():
+        for table in self._tables:
             table.S = lookup.resize(table.S, size)
 
     @property
@@ -202,12 +199,12 @@ class GrowingIndex(_Index):
         if before + needed > ALWAYS_KEPT:
             self._most = self.features_seen
             idle = np.ones(before, np.bool_)
-            for table in self._tables():
+            for table in self._tables:
                 idle &= table.idle(before)
             idle[0] = False  # the null row
             self.used = lookup.close_up(words_of(self.known), idle)
             self.freed += before - self.used
-            for table in self._tables():
+            for table in self._tables:
                 lookup.close_up(words_of(table.S), idle)
                 if self.used < before:
                     table.moved(self.used)

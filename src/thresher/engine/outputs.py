@@ -61,21 +61,15 @@ def end_step(rule, bias_rule, S, clocks, bclocks):
 
 
 @helper
-def heaviest(margins):
-    """Index of the largest margin, the first if several are equal."""
+def note(tally, importance, value, margins):
+    """Record the loss of an example, its first margin, and which one is largest, the first of equal ones."""
     best = 0
     for k in range(1, margins.size):
         if margins[k] > margins[best]:
             best = k
-    return best
-
-
-@helper
-def note(tally, importance, value, margins):
-    """Record the loss of an example, its first margin, and which one is largest."""
     tally[LOSS_SUM] += importance * value
     tally[WEIGHT_SUM] += importance
-    tally[LAST_MARGIN], tally[LAST_HEAVIEST] = margins[0], heaviest(margins)
+    tally[LAST_MARGIN], tally[LAST_HEAVIEST] = margins[0], best
 
 
 @helper

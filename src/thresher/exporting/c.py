@@ -110,13 +110,11 @@ def _tables(found: description.RawPrediction) -> Iterator[str]:
             yield f"THRESHER_API const char *const {array}[] = {{{', '.join(map(_text, names))}}};\n"
     tables = list[str]()
     for number, model in enumerate(found.models):
-        yield from _model(model, number, tables, hashed=found.store is not None)
+        yield from _model(model, number, tables)
     yield from _array("table", "tables", tables)
 
 
-def _model(
-    model: description.ExportedModel, number: int, tables: list[str], *, hashed: bool
-) -> Iterator[str]:
+def _model(model: description.ExportedModel, number: int, tables: list[str]) -> Iterator[str]:
     """The arrays of a model; adds the struct that points to them to `tables`."""
     suffix = "f" if model.weights.dtype == np.float32 else ""
     begins, shift = buckets(model.keys)

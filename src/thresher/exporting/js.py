@@ -26,11 +26,7 @@ export default thresher;
 
 def content_of(found: RawPrediction, *, module: bool = False) -> str:
     """The text of the file: of an ES `module`, or of a script."""
-    told = describe(found) | {"models": [*map(_model, found.models)], "mask": _pair(found.mask)}
-    for one in told["columns"]:
-        one |= {name: _pair(int(one[name])) for name in ("key", "seed") if name in one}
-    if found.store:
-        told["store"]["seed"] = _pair(found.store.seed)
+    told = describe(found, _pair) | {"models": [*map(_model, found.models)]}
     # no text of the model can end the script that this may stand in
     text = json.dumps(told).replace("<", "\\u003c")
     whole = _RUNTIME.read_text(encoding="utf-8").replace("/* @model */ null", text, 1)

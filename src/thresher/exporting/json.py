@@ -6,6 +6,7 @@ Numbers of 64 bits are texts, because many readers of JSON keep 53 bits.
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 from thresher._version import __version__
@@ -21,17 +22,17 @@ def content_of(found: RawPrediction) -> str:
     return json.dumps(describe(found), indent=1) + "\n"
 
 
-def describe(found: RawPrediction) -> dict[str, Any]:
-    """The fields."""
+def describe(found: RawPrediction, word: Callable[[int], Any] = str) -> dict[str, Any]:
+    """The fields, with the numbers of 64 bits that columns and the store have as `word` writes them."""
     layout = found.layout
     return {
         "thresher_export": EDITION,
         "written_by": f"thresher {__version__}",
         "rows": "columns" if found.columns else "ids",
-        "mask": str(found.mask),
+        "mask": word(found.mask),
         "columns": [
             {"name": one.name, "kind": one.kind, "spelled": one.spelled, "numbers": one.numbers}
-            | ({"key": str(one.key)} if one.kind == NUMERIC else {"seed": str(one.seed)})
+            | ({"key": word(one.key)} if one.kind == NUMERIC else {"seed": word(one.seed)})
             for one in found.columns
         ],
         "missing": [*layout.missing],
@@ -39,7 +40,7 @@ def describe(found: RawPrediction) -> dict[str, Any]:
         "products": [[*one] for one in found.products],
         "ngrams": found.grams._asdict() if found.has(TEXT) else None,
         "letters": letter_ranges(found.grams.tokens) if found.has(TEXT) else None,
-        "store": found.store and {**found.store._asdict(), "seed": str(found.store.seed)},
+        "store": found.store and {**found.store._asdict(), "seed": word(found.store.seed)},
         "dtype": str(found.models[0].weights.dtype),
         "models": [
             {

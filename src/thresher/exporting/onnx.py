@@ -39,11 +39,8 @@ def content_of(found: RawPrediction) -> bytes:
     _check(found)
     (model,) = found.models
     keys = [one.key for one in found.columns] or model.keys.tolist()
-    places = {key: place for place, key in enumerate(model.keys.tolist())}
-    table = np.zeros((len(found.names), len(keys)))
-    for column, key in enumerate(keys):
-        if key in places:
-            table[:, column] = model.weights[places[key]]
+    weights, none = dict(zip(model.keys.tolist(), model.weights, strict=True)), np.zeros(len(found.names))
+    table = np.array([weights.get(key, none) for key in keys], float).reshape(len(keys), len(none)).T
     classes: list[Any] = [*found.labels]
     if not found.layout.classes:
         classes = [int(float(one)) for one in classes]

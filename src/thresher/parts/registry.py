@@ -436,8 +436,6 @@ def _complete(begin: str, kind: str, cls: Any) -> None:
             setattr(cls, name, verb.default)
         elif list(inspect.signature(method).parameters)[1:] != verb.parameters[1:]:
             raise TypeError(f"{begin}: {name} takes ({takes}), by these names")
-    if kind == "rule" and not hasattr(cls, "SLOTS"):
-        raise TypeError(f"{begin} must say SLOTS = ('name', ...): the columns of its state")
     for name, value in ATTRIBUTES[kind].items():
         if not hasattr(cls, name):
             setattr(cls, name, value)
@@ -497,6 +495,8 @@ def _check_declarations(begin: str, kind: str, cls: Any) -> None:
 
 def _complete_rule(begin: str, cls: Any) -> None:
     """Check what a rule declares; make its `drift` if that only reads the clock, and `area` by one drift."""
+    if not cls.SLOTS:
+        raise TypeError(f"{begin} must say SLOTS = ('name', ...): the columns of its state")
     for name in ("SLOTS", "CLOCK", "PENALTIES", "DRIFTS"):
         value = getattr(cls, name)
         if not (value is None and name == "DRIFTS") and not (
@@ -510,8 +510,6 @@ def _complete_rule(begin: str, cls: Any) -> None:
         cls.drift = _drift_at(places)
         if len(places) == 1 and not writes(cls, "area"):
             cls.area = _area_at(places[0])
-    if not cls.SLOTS:
-        raise TypeError(f"{begin}: SLOTS must name at least one column")
     if cls.DTYPE not in _DTYPES:
         raise TypeError(f"{begin}: DTYPE must be {' or '.join(_DTYPES)}, not {cls.DTYPE!r}")
     if writes(cls, "tick") and cls.CLOCK is ATTRIBUTES["rule"]["CLOCK"]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -41,9 +42,8 @@ def part(facts: Facts) -> Markup:
     signs = info["weights"]
     if predictor.head.count == 1:  # the heaviest positive and the heaviest negative weights, side by side
         found, tables = _heaviest(predictor, 0, _OF_ONE), list[Markup]()
-        largest = max((abs(weight) for _, weight in found), default=1.0)
-        for sign, of_sign in (("positive", 1), ("negative", -1)):
-            each = [one for one in found if of_sign * one[1] > 0]
+        largest = max((abs(weight) for each in found for _, weight in each), default=1.0)
+        for sign, each in zip(("positive", "negative"), found, strict=True):
             caption = f"{len(each)} of {signs[sign]:,}, the heaviest first"
             shown = _table(predictor, caption, each, largest) if each else el("p", "None.")
             tables.append(el("div", el("h3", f"Heaviest {sign}"), shown))
@@ -65,7 +65,7 @@ def _by_output(predictor: LinearPredictor, info: dict[str, Any]) -> list[Markup]
     what = "Class" if predictor.head.classifies else "Output"
     figures = list[Markup]()
     for k, one in shown:
-        found = sorted(_heaviest(predictor, k, _OF_EACH), key=lambda one: (one[1] < 0, -abs(one[1])))
+        found = [*chain.from_iterable(_heaviest(predictor, k, _OF_EACH))]
         inside = _table(predictor, "The heaviest weights of both signs", found)
         figures.append(el("div", el("h3", short_name(f"{what} {one['output']}")), inside))
     left = []
@@ -87,17 +87,18 @@ def _table(
     return table(caption, ["Feature", "", "Weight"], rows)
 
 
-def _heaviest(predictor: LinearPredictor, output: int, most: int) -> list[tuple[int, float]]:
-    """Keys and weights of an output, by falling magnitude: half of each sign, if there are as many."""
+def _heaviest(predictor: LinearPredictor, output: int, most: int) -> list[list[tuple[int, float]]]:
+    """Keys and positive weights of an output, then negative ones, by falling magnitude.
+
+    They are `most` together: half of each sign, if there are as many.
+    """
     column = predictor.weights.reshape(len(predictor.keys), predictor.head.count)[:, output]
     (live,) = np.nonzero(column)
     order = live[np.lexsort((predictor.keys[live], -np.abs(column[live])))]
-    above = column[order] > 0
-    positive, negative = int(above.sum()), int((~above).sum())
-    first = max((most + 1) // 2, most - negative)
-    second = max(most // 2, most - positive)
-    kept = np.isin(order, [*order[above][:first], *order[~above][:second]])
-    return [(int(predictor.keys[k]), float(column[k])) for k in order[kept]]
+    positive, negative = order[column[order] > 0], order[column[order] < 0]
+    first, second = max((most + 1) // 2, most - len(negative)), max(most // 2, most - len(positive))
+    kept = positive[:first], negative[:second]
+    return [[(int(predictor.keys[k]), float(column[k])) for k in each] for each in kept]
 
 
 def _groups(info: dict[str, Any]) -> Markup:

@@ -21,8 +21,6 @@ from thresher.engine import lanes, lookup, protocol
 from thresher.engine.compile.translate import emits
 from thresher.engine.lanes import LANES
 
-_arrays: Any = arrayobj  # these modules have no type hints
-_tools: Any = cgutils
 LINE = 64
 """Bytes per cache line"""
 STACK, TABLE, SCRATCH = "stack", "table", "scratch"
@@ -76,10 +74,10 @@ def room(context, builder, kind, shape):
     """An array of this type on the stack."""
     item = context.get_data_type(kind.dtype)
     size, itemsize = int(np.prod(shape)), context.get_abi_sizeof(item)
-    memory = _tools.alloca_once(builder, ir.ArrayType(item, size))
+    memory = cgutils.alloca_once(builder, ir.ArrayType(item, size))
     memory.align = LINE
     made = context.make_array(kind)(context, builder)
-    _arrays.populate_array(
+    arrayobj.populate_array(
         made,
         data=builder.bitcast(memory, item.as_pointer()),
         shape=[WORD(n) for n in shape],
@@ -124,7 +122,7 @@ def _emit_each_lane(context, builder, signature, values):
     body, given = signature.args
     wanted = context.typing_context.resolve_function_type(body, (types.intp, *given.types), {})
     function = context.get_function(body, wanted)
-    casts = zip(_tools.unpack_tuple(builder, values[1]), given.types, wanted.args[1:], strict=True)
+    casts = zip(cgutils.unpack_tuple(builder, values[1]), given.types, wanted.args[1:], strict=True)
     items = [context.cast(builder, *cast) for cast in casts]
     before, loop, after = builder.block, *(builder.append_basic_block(name) for name in ("lane", "lanes"))
     builder.branch(loop)
@@ -167,13 +165,13 @@ def _emit_part(context, builder, signature, values):
 @emits(lanes.on_stack, lambda parts: parts)
 def _emit_on_stack(context, builder, signature, values):
     kind = signature.args[0].types[1]
-    template, columns = _tools.unpack_tuple(builder, values[0])
-    items = _tools.unpack_tuple(builder, columns)
+    template, columns = cgutils.unpack_tuple(builder, values[0])
+    items = cgutils.unpack_tuple(builder, columns)
     for place, column in enumerate(kind.types):
         if column != types.none:
             made = room(context, builder, column, (LANES,))
             source, size = data_of(context, builder, column, items[place]), made.itemsize
-            _tools.raw_memcpy(builder, made.data, source, WORD(LANES), size)
+            cgutils.raw_memcpy(builder, made.data, source, WORD(LANES), size)
             items[place] = made._getvalue()
     return context.make_tuple(
         builder, signature.return_type, [template, context.make_tuple(builder, kind, items)]
@@ -234,7 +232,7 @@ def _emit_fetch(context, builder, signature, values):
 
 def _number(context, builder, kinds, numbers, place):
     """The address of the number at a place, and the kind of memory where it is."""
-    *entry, k = _tools.unpack_tuple(builder, place) if isinstance(kinds[1], types.BaseTuple) else [place]
+    *entry, k = cgutils.unpack_tuple(builder, place) if isinstance(kinds[1], types.BaseTuple) else [place]
     address = _of_lane(builder, data_of(context, builder, kinds[0], numbers), *entry or (0,), k)
     return address, SCRATCH if entry else STACK
 

@@ -10,10 +10,9 @@ from thresher.parts.rates import InverseSqrt
 from thresher.parts.registry import part
 from thresher.parts.rules.cumulative import Cumulative
 from thresher.parts.rules.sgd import Sgd
-from thresher.parts.rules.truncated_gradient import TruncatedGradient
+from thresher.parts.rules.truncated_gradient import ETA, OWED, PAID, TruncatedGradient, W
 
-W, PAID = range(2)  # columns of S
-TIME, ETA, OWED, OWED_NEXT = range(4)  # places in the clock
+OWED_NEXT = 3  # the place in the clock after those of `truncated-gradient`
 
 
 @part("rule")

@@ -8,9 +8,7 @@ from thresher.parts import cap_stack, threshold_heap
 from thresher.parts.cap_stack import BELOW, CAPPED, CAPS
 from thresher.parts.rates import InverseSqrt
 from thresher.parts.registry import part
-from thresher.parts.rules.sgd import Sgd
-
-TIME, ETA = range(2)  # places in the clock
+from thresher.parts.rules.sgd import ETA, TIME, Sgd
 
 
 @part("rule")

@@ -9,10 +9,9 @@ from thresher.engine.verbs import at
 from thresher.parts.prox import norm_with, soft
 from thresher.parts.rates import InverseSqrt
 from thresher.parts.registry import part
-from thresher.parts.rules.truncated_gradient import TruncatedGradient
+from thresher.parts.rules.truncated_gradient import ETA, OWED, PAID, TIME, TruncatedGradient, W
 
-W, PAID, H = range(3)  # columns of S
-TIME, ETA, OWED = range(3)  # places in the clock
+H = 2  # the column of S after those of `truncated-gradient`
 
 
 @part("rule")

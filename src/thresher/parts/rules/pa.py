@@ -6,9 +6,7 @@ import math
 from typing import NamedTuple
 
 from thresher.parts.registry import part
-from thresher.parts.rules.sgd import Sgd
-
-W = 0  # the column of S
+from thresher.parts.rules.sgd import Sgd, W
 
 
 @part("rule")

@@ -10,9 +10,8 @@ from thresher.parts import simplex_heap, threshold_heap
 from thresher.parts.rates import InverseSqrt
 from thresher.parts.registry import part
 from thresher.parts.rules.l1_ball import L1Ball
-from thresher.parts.rules.sgd import Sgd
-
-TIME, ETA, THRESHOLD, TOTAL, LIVE, UNMET, MET = range(7)  # places in the clock
+from thresher.parts.rules.sgd import ETA, Sgd
+from thresher.parts.simplex_heap import COUNT, THRESHOLD, TOTAL, UNMET
 
 
 @part("rule")
@@ -59,7 +58,7 @@ class Simplex(NamedTuple):
         if begin == end:
             return
         simplex_heap.absorb(S, rows, begin, end, clock)
-        unmet = max(0.0, self.features - clock[MET])
+        unmet = max(0.0, self.features - clock[COUNT])
         if clock[TOTAL] + unmet * clock[UNMET] >= 1.0:
             simplex_heap.lower(S, clock, unmet)
             simplex_heap.clear(S, rows, begin, end)
