@@ -40,11 +40,13 @@ Storing v = s w and 1 / s in the row, for one division per step instead of four,
 from __future__ import annotations
 
 import math
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from thresher.engine.compile.jit import scalar
 from thresher.engine.verbs import dual, grouped, step_within, together
+from thresher.parts.groups import Single
 from thresher.parts.registry import SpecError
 from thresher.parts.series import fades, left
 
@@ -73,24 +75,6 @@ _MOST = 4.0
 """Keeps the step size within a factor of e^-4 and e^4 of the one set by `alpha`."""
 
 
-def clock0(self):
-    """The clock at the first example. SpecError if a group is given with `forget` or `half_life`."""
-    for field, on in (("forget", self.forget > 0.0), ("half_life", fades(self.half_life))):
-        if on and grouped(self.group):
-            raise SpecError(f"ft-ftrl: {field} does not work with a group; leave out one of them")
-    clock = np.zeros(len(self.CLOCK))
-    clock[THRESHOLD], clock[PASS], clock[TIME] = self.l1, 1.0, 1.0
-    return clock
-
-
-def tick(self, clock):
-    """Advance to the next example; statistics fade like the sums of a row."""
-    clock[TIME] += 1.0
-    if fades(self.half_life):
-        for place in range(COUNT, SPREAD + 1):
-            clock[place] = left(self.half_life, clock[place], 1.0)
-
-
 @scalar
 def settled(self, S, j, now):
     """The weight of row j times s: v, or what is left of it: v (|z| r - l1 root) / (|z| - l1 root)."""
@@ -99,101 +83,6 @@ def settled(self, S, j, now):
         above = left(self.half_life, size, 0.5 * (now[TIME] - S[j, MET])) - least
         return S.dtype.type(S[j, V] * above / (size - least) if above > 0.0 else 0.0)
     return S[j, V]
-
-
-def note_after_margin(self, margin, importance, value, slope, size, clock):
-    """Count an example with a gradient, then set 1 / rho, kappa (with the last h), 1 / both, G and Q.
-
-    With `taper`, the threshold of the first pass too.
-    """
-    if slope != 0.0 and size > 0.0:
-        length = value / slope if value > 0.0 else slope
-        clock[COUNT] += 1.0
-        clock[SQUARES] += size
-        clock[LENGTHS] += length * length
-        clock[SLOPES] += slope * slope
-        clock[SIGNS] += math.copysign(1.0, slope)
-        if clock[SLOPES] > 0.0:  # a mean, for cubes of slopes may be too large for float32
-            clock[TILT] += (slope - clock[TILT]) * (slope * slope / clock[SLOPES])
-            clock[SKEW] = -_SURE * abs(clock[SIGNS]) / clock[COUNT] * clock[TILT]
-        taper = 1.0
-        if self.taper > 0.0:
-            met = clock[COUNT] * clock[COUNT] / (clock[SQUARES] * abs(clock[PASS])) / self.taper
-            taper = math.sqrt(math.sqrt(1.0 + met * met))  # (1 + (T / taper)^2)^(1/4)
-            if clock[PASS] == 1.0:
-                late, most = math.log(1.0 + met / _LATE), min(1.0, self.l1 * self.l1)
-                clock[THRESHOLD] = math.sqrt(self.l1 * self.l1 + most * late)
-        clock[PER_LENGTH] = taper / (self.alpha * math.sqrt(clock[LENGTHS] / clock[COUNT]))
-        clock[FACTOR] = math.sqrt(clock[COUNT] / clock[SQUARES]) * math.exp(clock[GROWTH])
-        clock[INVERSE] = clock[PER_LENGTH] / clock[FACTOR]
-        clock[FLOOR] = clock[THRESHOLD] * math.sqrt(clock[SLOPES] / clock[COUNT])
-
-
-def slope_after_margin(self, margin, value, slope, size, clock):
-    """Set h from slope times margin, which shows whether longer steps would pay.
-
-    In later passes only if sums were kept: see `begin_pass`.
-    """
-    moved = slope * margin
-    if self.adapt > 0.0 and moved * moved > 0.0 and (clock[PASS] == 1.0 or clock[SPREAD] > 0.0):
-        clock[DRIFT] += moved
-        clock[SPREAD] += moved * moved
-        growth = -self.adapt * clock[DRIFT] / math.sqrt(clock[SPREAD])
-        clock[GROWTH] = min(max(growth, -_MOST), _MOST)
-    return slope
-
-
-def place(self, S, rows, w, now):
-    """Features not measured yet: v = -w, at a scale of -1. Not supported with a group."""
-    if grouped(self.group):
-        raise SpecError("ft-ftrl: initial weights do not work with a group")
-    S[rows, V], S[rows, INVERSE_SCALE] = 0.0 - w, 0.0 - (w != 0.0)
-
-
-def place_measured(self, S, rows, scale, w, gradient, noise, examples, size, clock):
-    """The state that passes would leave: sqrt(n) is the noise, and all of a was added at the weights.
-
-    So z is the gradient where w = 0, and what the threshold turns into v elsewhere. t, N, L and G are those
-    of the examples at these weights. A solution is where passes lead, so further ones raise no threshold.
-    """
-    if len(examples):
-        clock[COUNT : SIGNS + 1] = clock[TILT] = 0.0
-    for value, slope in examples.tolist():
-        note_after_margin(self, 0.0, 1.0, value, slope, size, clock)
-    inverse = np.minimum(np.divide(1.0, scale, out=np.zeros(len(scale)), where=scale > 0.0), _WIDEST)
-    S[rows, V], S[rows, INVERSE_SCALE], S[rows, MET] = w * scale, inverse, clock[TIME]
-    S[rows, Z], S[rows, ROOT], S[rows, A] = gradient * inverse, noise * inverse, 0.0
-    S[rows, A] = S[rows, ROOT] * clock[PER_LENGTH]
-    _follow(S, clock)
-    clock[PASS] = _SOLVED
-
-
-def begin_pass(self, clock, number, S, passes):
-    """Set the threshold and the step size of a pass, and whether it shrinks weights.
-
-    In a single pass h adapts, also after a run of several, whose last h would suit no new rows.
-    """
-    if passes == 1:
-        clock[PASS] = math.copysign(1.0, clock[PASS])
-    if number > abs(clock[PASS]):
-        # In pass p, multiply the threshold and divide kappa by (p / old)^(q / 2), q = min(1, 5 met / t).
-        # Not with 30 examples of each pass per feature met: then h goes on adapting.
-        met, t, before = _met(self, S, clock), clock[COUNT], abs(clock[PASS])
-        if t > 0.0:  # examples that tell something: 8 p (1 - p), at most all, p the share of positive slopes
-            t *= min(1.0, 2.0 * (1.0 - (clock[SIGNS] / t) ** 2))
-        if t < _ROOMY * met * before:
-            factor = math.sqrt(number / before) ** min(1.0, _FEW * met / t if t > 0.0 else 1.0)
-            clock[GROWTH] -= math.log(factor)
-            clock[THRESHOLD] *= factor
-            clock[DRIFT] = clock[SPREAD] = 0.0
-        clock[PASS] = math.copysign(number, clock[PASS])
-    without = grouped(self.group) or fades(self.half_life)
-    _relax(0.0 if without else self.relax, number, passes, S, clock)
-
-
-def end_passes(self, clock, S):
-    """Shrink weights again."""
-    _relax(0.0, 1, 1, S, clock)
 
 
 def _relax(share, number, passes, S, clock):
@@ -220,24 +109,6 @@ def forgotten(self, S, j, now):
     return old and settled(self, S, j, now) == 0.0
 
 
-def couple(self, T, out, now):
-    """Apply the prox of a group norm to z of each output, with the dual norm of their thresholds as strength.
-
-    Outputs are weighted by their sums of gradients, so one whose slopes are tiny has next to no influence.
-    Writes the weights to `out`.
-    """
-    group = self.group
-    if not grouped(group):
-        return
-    held = np.empty(out.size, out.dtype)
-    for k in range(out.size):
-        out[k], held[k] = T[k, V] * T[k, A], T[k, MET] * T[k, A]
-    together(group, out, dual(group, held))
-    for k in range(out.size):
-        if T[k, A] > 0.0:
-            out[k] *= T[k, INVERSE_SCALE] / T[k, A]
-
-
 def _met(self, S, clock):
     """How many rows have had a gradient and are not forgotten."""
     age = S.dtype.type(clock[TIME]) - S[:, MET]
@@ -247,50 +118,6 @@ def _met(self, S, clock):
         zero |= abs(S[:, Z]) * root <= self.l1 * S[:, ROOT]
     old = zero & (age > self.forget) if self.forget > 0.0 else False
     return np.count_nonzero((S[:, INVERSE_SCALE] > 0.0) & np.logical_not(old))
-
-
-def sound(self, S, clock, steps):
-    """What is wrong with the statistics of `steps` examples, in words; "" if nothing. Plain Python."""
-    measured = np.delete(clock[: len(PLACES)], (SIGNS, DRIFT, GROWTH, TILT, SKEW, PASS))
-    if not (measured >= 0.0).all():
-        return "measured sizes must not be negative"
-    if not (abs(clock[PASS]) >= 1.0 and clock[COUNT] <= steps and 1.0 <= clock[TIME] <= steps + 1):
-        return f"passes are counted from 1, and examples up to {steps}"
-    return "" if (S[:, [ROOT, A]] >= 0.0).all() else "sums of squares must not be negative"
-
-
-def size_before_margin(self, S, j, x, now):
-    """(x / s)^2, with s at least |x|, for N."""
-    ratio, one = x * S[j, INVERSE_SCALE], S.dtype.type(1)
-    if S[j, INVERSE_SCALE] <= 0.0 or forgotten(self, S, j, now):
-        return one if x != 0.0 else ratio
-    return min(ratio * ratio, one)
-
-
-def outgrown(self, S, j, x, now):
-    """Whether |x| is the first or largest of row j so far; without branches for the others."""
-    over = (
-        (S[j, INVERSE_SCALE] <= 0.0)
-        | (abs(x) * S[j, INVERSE_SCALE] > S.dtype.type(1))
-        | forgotten(self, S, j, now)
-    )
-    return over & (x != 0.0) & (now[INVERSE] != 0.0)
-
-
-def step(self, S, j, w, x, slope, now):
-    """Rescale row j if it is outgrown, then step it."""
-    if slope == 0.0 or x == 0.0 or now[INVERSE] == 0.0:
-        return
-    rescale(self, S, j, x, now)
-    step_within(self, S, j, w, x, slope, now)
-
-
-def step_on_sum(self, S, j, w, x, gradient, now):
-    """Rescale row j if an example of the batch has outgrown it, then step it."""
-    if gradient == 0.0 or x == 0.0 or now[INVERSE] == 0.0:
-        return
-    rescale(self, S, j, x, now)
-    step_within(self, S, j, w, x, gradient / x, now)
 
 
 @scalar
@@ -334,3 +161,181 @@ def give_evidence(S, j, v, now):
     q = (wanted + math.sqrt(wanted * wanted + 4.0 * l1)) / 2.0
     S[j, V], S[j, Z] = v, -math.copysign(q * q * usual, v)
     S[j, ROOT], S[j, A], S[j, MET] = q * usual, q * usual * now[PER_LENGTH], now[TIME]
+
+
+class Statistics(NamedTuple):
+    """The parameters of `ft-ftrl`, and its verbs but for the weight and its step: see there."""
+
+    alpha: float = 3.0
+    l1: float = 1.0
+    adapt: float = 0.3
+    forget: float = 0.0
+    group: Any = Single()
+    relax: float = 0.25
+    taper: float = 1500.0
+    half_life: float = math.inf
+    CLOCK = (*PLACES, "begun", "origin")
+
+    def clock0(self):
+        """The clock at the first example. SpecError if a group is given with `forget` or `half_life`."""
+        for field, on in (("forget", self.forget > 0.0), ("half_life", fades(self.half_life))):
+            if on and grouped(self.group):
+                raise SpecError(f"ft-ftrl: {field} does not work with a group; leave out one of them")
+        clock = np.zeros(len(self.CLOCK))
+        clock[THRESHOLD], clock[PASS], clock[TIME] = self.l1, 1.0, 1.0
+        return clock
+
+    def tick(self, clock):
+        """Advance to the next example; statistics fade like the sums of a row."""
+        clock[TIME] += 1.0
+        if fades(self.half_life):
+            for place in range(COUNT, SPREAD + 1):
+                clock[place] = left(self.half_life, clock[place], 1.0)
+
+    def note_after_margin(self, margin, importance, value, slope, size, clock):
+        """Count an example with a gradient, then set 1 / rho, kappa (with the last h), 1 / both, G and Q.
+
+        With `taper`, the threshold of the first pass too.
+        """
+        if slope != 0.0 and size > 0.0:
+            length = value / slope if value > 0.0 else slope
+            clock[COUNT] += 1.0
+            clock[SQUARES] += size
+            clock[LENGTHS] += length * length
+            clock[SLOPES] += slope * slope
+            clock[SIGNS] += math.copysign(1.0, slope)
+            if clock[SLOPES] > 0.0:  # a mean, for cubes of slopes may be too large for float32
+                clock[TILT] += (slope - clock[TILT]) * (slope * slope / clock[SLOPES])
+                clock[SKEW] = -_SURE * abs(clock[SIGNS]) / clock[COUNT] * clock[TILT]
+            taper = 1.0
+            if self.taper > 0.0:
+                met = clock[COUNT] * clock[COUNT] / (clock[SQUARES] * abs(clock[PASS])) / self.taper
+                taper = math.sqrt(math.sqrt(1.0 + met * met))  # (1 + (T / taper)^2)^(1/4)
+                if clock[PASS] == 1.0:
+                    late, most = math.log(1.0 + met / _LATE), min(1.0, self.l1 * self.l1)
+                    clock[THRESHOLD] = math.sqrt(self.l1 * self.l1 + most * late)
+            clock[PER_LENGTH] = taper / (self.alpha * math.sqrt(clock[LENGTHS] / clock[COUNT]))
+            clock[FACTOR] = math.sqrt(clock[COUNT] / clock[SQUARES]) * math.exp(clock[GROWTH])
+            clock[INVERSE] = clock[PER_LENGTH] / clock[FACTOR]
+            clock[FLOOR] = clock[THRESHOLD] * math.sqrt(clock[SLOPES] / clock[COUNT])
+
+    def slope_after_margin(self, margin, value, slope, size, clock):
+        """Set h from slope times margin, which shows whether longer steps would pay.
+
+        In later passes only if sums were kept: see `begin_pass`.
+        """
+        moved = slope * margin
+        if self.adapt > 0.0 and moved * moved > 0.0 and (clock[PASS] == 1.0 or clock[SPREAD] > 0.0):
+            clock[DRIFT] += moved
+            clock[SPREAD] += moved * moved
+            growth = -self.adapt * clock[DRIFT] / math.sqrt(clock[SPREAD])
+            clock[GROWTH] = min(max(growth, -_MOST), _MOST)
+        return slope
+
+    def place(self, S, rows, w, now):
+        """Features not measured yet: v = -w, at a scale of -1. Not supported with a group."""
+        if grouped(self.group):
+            raise SpecError("ft-ftrl: initial weights do not work with a group")
+        S[rows, V], S[rows, INVERSE_SCALE] = 0.0 - w, 0.0 - (w != 0.0)
+
+    def place_measured(self, S, rows, scale, w, gradient, noise, examples, size, clock):
+        """The state that passes would leave: sqrt(n) is the noise, and all of a was added at the weights.
+
+        So z is the gradient where w = 0, and what the threshold turns into v elsewhere. t, N, L and G are
+        those of the examples at these weights. A solution is where passes lead, so further ones raise no
+        threshold.
+        """
+        if len(examples):
+            clock[COUNT : SIGNS + 1] = clock[TILT] = 0.0
+        for value, slope in examples.tolist():
+            self.note_after_margin(0.0, 1.0, value, slope, size, clock)
+        inverse = np.minimum(np.divide(1.0, scale, out=np.zeros(len(scale)), where=scale > 0.0), _WIDEST)
+        S[rows, V], S[rows, INVERSE_SCALE], S[rows, MET] = w * scale, inverse, clock[TIME]
+        S[rows, Z], S[rows, ROOT], S[rows, A] = gradient * inverse, noise * inverse, 0.0
+        S[rows, A] = S[rows, ROOT] * clock[PER_LENGTH]
+        _follow(S, clock)
+        clock[PASS] = _SOLVED
+
+    def begin_pass(self, clock, number, S, passes):
+        """Set the threshold and the step size of a pass, and whether it shrinks weights.
+
+        In a single pass h adapts, also after a run of several, whose last h would suit no new rows.
+        """
+        if passes == 1:
+            clock[PASS] = math.copysign(1.0, clock[PASS])
+        if number > abs(clock[PASS]):
+            # In pass p, multiply the threshold and divide kappa by (p / old)^(q / 2), q = min(1, 5 met / t).
+            # Not with 30 examples of each pass per feature met: then h goes on adapting.
+            met, t, before = _met(self, S, clock), clock[COUNT], abs(clock[PASS])
+            if (
+                t > 0.0
+            ):  # examples that tell something: 8 p (1 - p), at most all, p the share of positive slopes
+                t *= min(1.0, 2.0 * (1.0 - (clock[SIGNS] / t) ** 2))
+            if t < _ROOMY * met * before:
+                factor = math.sqrt(number / before) ** min(1.0, _FEW * met / t if t > 0.0 else 1.0)
+                clock[GROWTH] -= math.log(factor)
+                clock[THRESHOLD] *= factor
+                clock[DRIFT] = clock[SPREAD] = 0.0
+            clock[PASS] = math.copysign(number, clock[PASS])
+        without = grouped(self.group) or fades(self.half_life)
+        _relax(0.0 if without else self.relax, number, passes, S, clock)
+
+    def end_passes(self, clock, S):
+        """Shrink weights again."""
+        _relax(0.0, 1, 1, S, clock)
+
+    def couple(self, T, out, now):
+        """Apply the prox of a group norm to z of the outputs, its strength the dual norm of their thresholds.
+
+        Outputs are weighted by their sums of gradients, so one whose slopes are tiny has next to no
+        influence. Writes the weights to `out`.
+        """
+        group = self.group
+        if not grouped(group):
+            return
+        held = np.empty(out.size, out.dtype)
+        for k in range(out.size):
+            out[k], held[k] = T[k, V] * T[k, A], T[k, MET] * T[k, A]
+        together(group, out, dual(group, held))
+        for k in range(out.size):
+            if T[k, A] > 0.0:
+                out[k] *= T[k, INVERSE_SCALE] / T[k, A]
+
+    def sound(self, S, clock, steps):
+        """What is wrong with the statistics of `steps` examples, in words; "" if nothing. Plain Python."""
+        measured = np.delete(clock[: len(PLACES)], (SIGNS, DRIFT, GROWTH, TILT, SKEW, PASS))
+        if not (measured >= 0.0).all():
+            return "measured sizes must not be negative"
+        if not (abs(clock[PASS]) >= 1.0 and clock[COUNT] <= steps and 1.0 <= clock[TIME] <= steps + 1):
+            return f"passes are counted from 1, and examples up to {steps}"
+        return "" if (S[:, [ROOT, A]] >= 0.0).all() else "sums of squares must not be negative"
+
+    def size_before_margin(self, S, j, x, now):
+        """(x / s)^2, with s at least |x|, for N."""
+        ratio, one = x * S[j, INVERSE_SCALE], S.dtype.type(1)
+        if S[j, INVERSE_SCALE] <= 0.0 or forgotten(self, S, j, now):
+            return one if x != 0.0 else ratio
+        return min(ratio * ratio, one)
+
+    def outgrown(self, S, j, x, now):
+        """Whether |x| is the first or largest of row j so far; without branches for the others."""
+        over = (
+            (S[j, INVERSE_SCALE] <= 0.0)
+            | (abs(x) * S[j, INVERSE_SCALE] > S.dtype.type(1))
+            | forgotten(self, S, j, now)
+        )
+        return over & (x != 0.0) & (now[INVERSE] != 0.0)
+
+    def step(self, S, j, w, x, slope, now):
+        """Rescale row j if it is outgrown, then step it."""
+        if slope == 0.0 or x == 0.0 or now[INVERSE] == 0.0:
+            return
+        rescale(self, S, j, x, now)
+        step_within(self, S, j, w, x, slope, now)
+
+    def step_on_sum(self, S, j, w, x, gradient, now):
+        """Rescale row j if an example of the batch has outgrown it, then step it."""
+        if gradient == 0.0 or x == 0.0 or now[INVERSE] == 0.0:
+            return
+        rescale(self, S, j, x, now)
+        step_within(self, S, j, w, x, gradient / x, now)

@@ -28,19 +28,23 @@ from thresher.engine.verbs import link, value_slope
 from thresher.parts.registry import part
 
 
+class TwoClasses(NamedTuple):
+    """What losses share in which positive examples count `positive` times."""
+
+    positive: float = 1.0
+    DOMAIN = "binary"
+    LIMITS = {"positive": "> 0"}
+
+
 @part("loss")
-class Logistic(NamedTuple):
+class Logistic(TwoClasses):
     """log(1 + exp(-y p)), y = +1 or -1, times `positive` for positive examples; link 1 / (1 + exp(-p)).
 
     >>> round(Logistic().value_slope(0.0, 1.0)[0], 4)
     0.6931
     """
 
-    positive: float = 1.0
-    DOMAIN = "binary"
-    PROBABILITY = LOG_ODDS = True
-    BOOSTABLE = True
-    LIMITS = {"positive": "> 0"}
+    PROBABILITY = LOG_ODDS = BOOSTABLE = True
 
     def value_slope(self, margin, y):
         sign, cost = (1.0, self.positive) if y > 0 else (-1.0, 1.0)
@@ -61,7 +65,7 @@ class Logistic(NamedTuple):
 
 
 @part("loss")
-class Exponential(NamedTuple):
+class Exponential(TwoClasses):
     """exp(-y p), y = +1 or -1, times `positive` for positive examples; link 1 / (1 + exp(-2p)).
 
     AdaBoost's loss. One badly misclassified example outweighs all others: keep step sizes small and features
@@ -71,11 +75,7 @@ class Exponential(NamedTuple):
     (1.0, -1.0)
     """
 
-    positive: float = 1.0
-    DOMAIN = "binary"
-    PROBABILITY = True
-    BOOSTABLE = True
-    LIMITS = {"positive": "> 0"}
+    PROBABILITY = BOOSTABLE = True
 
     def value_slope(self, margin, y):
         sign, cost = (1.0, self.positive) if y > 0 else (-1.0, 1.0)
@@ -111,7 +111,7 @@ class Hinge(NamedTuple):
 
 
 @part("loss")
-class Perceptron(NamedTuple):
+class Perceptron(TwoClasses):
     """max(0, -y p), y = +1 or -1, times `positive` for positive examples.
 
     The slope at the kink p = 0 is -y: a prediction of zero is a mistake; otherwise zero weights would
@@ -120,10 +120,6 @@ class Perceptron(NamedTuple):
     >>> Perceptron().value_slope(0.0, 1.0)
     (0.0, -1.0)
     """
-
-    positive: float = 1.0
-    DOMAIN = "binary"
-    LIMITS = {"positive": "> 0"}
 
     def value_slope(self, margin, y):
         sign, cost = (1.0, self.positive) if y > 0 else (-1.0, 1.0)
@@ -149,7 +145,7 @@ class SquaredHinge(Hinge):
 
 
 @part("loss")
-class ModifiedHuber(NamedTuple):
+class ModifiedHuber(TwoClasses):
     """max(0, 1 - y p)^2 if y p >= -1, else -4 y p, times `positive` for positive examples.
 
     y = +1 or -1; link (1 + min(max(p, -1), 1)) / 2. Like the squared hinge near the boundary, but linear in
@@ -164,10 +160,7 @@ class ModifiedHuber(NamedTuple):
     0.75
     """
 
-    positive: float = 1.0
-    DOMAIN = "binary"
     PROBABILITY = True
-    LIMITS = {"positive": "> 0"}
 
     def value_slope(self, margin, y):
         sign, cost = (1.0, self.positive) if y > 0 else (-1.0, 1.0)
@@ -494,8 +487,23 @@ class CrammerSinger(NamedTuple):
         return _FAR + self.threshold
 
 
+class OneByOne(NamedTuple):
+    """What joint losses share that are sums of a loss over the outputs."""
+
+    loss: Any = Logistic()
+
+    @property
+    def PROBABILITY(self) -> bool:  # noqa: N802
+        """Whether the loss of one output has probabilities."""
+        return bool(self.loss.PROBABILITY)
+
+    def links(self, margins, out):
+        for k in range(margins.size):
+            out[k] = link(self.loss, margins[k])
+
+
 @part("joint loss")
-class OneVsRest(NamedTuple):
+class OneVsRest(OneByOne):
     """The sum over the classes of a binary loss, with class y positive and all others negative.
 
     `Model` makes it from a binary loss and ``outputs="classes"``. The links are the binary ones, so the
@@ -505,13 +513,6 @@ class OneVsRest(NamedTuple):
     >>> OneVsRest().values_slopes(np.zeros(3), np.zeros(1), np.zeros(3), np.zeros(3)) / math.log(2.0)
     3.0
     """
-
-    loss: Any = Logistic()
-
-    @property
-    def PROBABILITY(self) -> bool:  # noqa: N802
-        """Whether the loss of one output has probabilities."""
-        return bool(self.loss.PROBABILITY)
 
     @property
     def ONE(self) -> Any:  # noqa: N802
@@ -527,10 +528,6 @@ class OneVsRest(NamedTuple):
             values[k], slopes[k] = value_slope(self.loss, margins[k], 1.0 if k == target else -1.0)
             total += values[k]
         return float(total)
-
-    def links(self, margins, out):
-        for k in range(margins.size):
-            out[k] = link(self.loss, margins[k])
 
 
 @part("joint loss")
@@ -559,7 +556,7 @@ class Quantiles(NamedTuple):
 
 
 @part("joint loss")
-class Each(NamedTuple):
+class Each(OneByOne):
     """The sum over the outputs of a loss, each with its own label: multi-label and multi-task learning.
 
     >>> import numpy as np
@@ -568,9 +565,7 @@ class Each(NamedTuple):
     5.0
     """
 
-    loss: Any = Logistic()
     DOMAIN = "each"
-    PROBABILITY, links = OneVsRest.PROBABILITY, OneVsRest.links
 
     def values_slopes(self, margins, y, values, slopes):
         total = 0.0

@@ -45,8 +45,11 @@ def absorb(S, rows, begin, end, clock):
 
 
 @helper
-def lower(S, clock, unmet):
-    """Raise the threshold until all weights, `unmet` of which are equal, sum to one."""
+def lower(S, rows, begin, end, clock, unmet):
+    """Raise the threshold until all weights, `unmet` of which are equal, sum to one.
+
+    Those of the rows just written whose weights are zero are reset.
+    """
     threshold, total, live = clock[THRESHOLD], clock[TOTAL], int(clock[LIVE])
     alike = unmet if clock[UNMET] > 0.0 else 0.0
     while True:
@@ -64,11 +67,6 @@ def lower(S, clock, unmet):
     clock[THRESHOLD] = threshold + theta
     clock[UNMET] = clock[UNMET] - theta if alike > 0.0 else 0.0
     clock[TOTAL], clock[LIVE] = 1.0 - alike * clock[UNMET], live
-
-
-@helper
-def clear(S, rows, begin, end):
-    """Reset those of the rows just written whose weights are zero."""
     for p in range(begin, end):
         if S[rows[p], MET] == _BELOW:
             S[rows[p], MET], S[rows[p], V] = 1.0, 0.0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
 
 from thresher.engine.verbs import alone, grouped
 from thresher.parts import ft_ftrl_state
@@ -16,7 +15,6 @@ from thresher.parts.ft_ftrl_state import (
     MET,
     PASS,
     PER_LENGTH,
-    PLACES,
     ROOT,
     SKEW,
     THRESHOLD,
@@ -25,14 +23,13 @@ from thresher.parts.ft_ftrl_state import (
     V,
     Z,
 )
-from thresher.parts.groups import Single
 from thresher.parts.registry import part
 from thresher.parts.rules.fobos import Fobos
 from thresher.parts.series import fades, left
 
 
 @part("rule")
-class FtFtrl(NamedTuple):
+class FtFtrl(ft_ftrl_state.Statistics):
     """FTRL-Proximal with a frequency-aware threshold, for features and targets of any scale.
 
     With s the largest |x| of the feature so far (z, sqrt(n) and a *= s / |x| when |x| is larger) and
@@ -119,27 +116,12 @@ class FtFtrl(NamedTuple):
     ('v', 'z', 'root', 'a', 'inverse', 'met or held')
     """
 
-    alpha: float = 3.0
-    l1: float = 1.0
-    adapt: float = 0.3
-    forget: float = 0.0
-    group: Any = Single()
-    relax: float = 0.25
-    taper: float = 1500.0
-    half_life: float = math.inf
     SLOTS = ("v", "z", "root", "a", "inverse", "met or held")
-    CLOCK = (*PLACES, "begun", "origin")
     DRIFTS, PENALTIES, RELATIVE_IMPORTANCE, AUTOMATIC = (), ("l1",), True, True
     CLAMPS = ("step_within",)
     LIMITS = {"alpha": "> 0", "forget": "0, or >= 1", "relax": "in [0, 1]", "half_life": ">= 1, or inf"}
     TUNED = {"alpha": (0.1, 10.0), "l1": (0.25, 3.0)}
-    clock0, tick = ft_ftrl_state.clock0, ft_ftrl_state.tick
-    place, sound, couple = ft_ftrl_state.place, ft_ftrl_state.sound, ft_ftrl_state.couple
-    begin_pass, end_passes = ft_ftrl_state.begin_pass, ft_ftrl_state.end_passes
-    place_measured = ft_ftrl_state.place_measured
-    outgrown, step, step_on_sum = ft_ftrl_state.outgrown, ft_ftrl_state.step, ft_ftrl_state.step_on_sum
-    size_before_margin, note_after_margin = ft_ftrl_state.size_before_margin, ft_ftrl_state.note_after_margin
-    slope_after_margin, grouped = ft_ftrl_state.slope_after_margin, Fobos.grouped
+    grouped = Fobos.grouped
 
     def intercept(self):
         """A copy without a threshold and without `adapt`."""

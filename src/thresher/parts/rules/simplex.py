@@ -60,7 +60,6 @@ class Simplex(NamedTuple):
         simplex_heap.absorb(S, rows, begin, end, clock)
         unmet = max(0.0, self.features - clock[COUNT])
         if clock[TOTAL] + unmet * clock[UNMET] >= 1.0:
-            simplex_heap.lower(S, clock, unmet)
-            simplex_heap.clear(S, rows, begin, end)
+            simplex_heap.lower(S, rows, begin, end, clock, unmet)
         else:
             simplex_heap.lift(S, clock, unmet)
