@@ -192,8 +192,7 @@ class Bags:
     @classmethod
     def of(cls, spec: str | int, seed: int = 0) -> Bags:
         """From ``N``, ``poisson:N``, ``disjoint:N``, ``halves:N`` or ``halves:N:SHARE``; or ValueError."""
-        found = None if isinstance(spec, bool) else _SPEC.fullmatch(str(spec))
-        if found is None:
+        if (found := _SPEC.fullmatch(str(spec))) is None:
             by = shell_or_python("", ", or by:COLUMN")
             raise OneLineError(f"an ensemble is N, poisson:N, disjoint:N or halves:N{by}, not {spec!r}")
         count = int(found[2] or found[4])

@@ -134,10 +134,6 @@ class LaneState(OneState):
 
         return read
 
-    def state(self) -> dict[str, Array]:
-        """Rows, clocks, intercept and sums."""
-        return {name: np.ascontiguousarray(array) for name, array in super().state().items()}
-
 
 def batch_lanes(loops: Sequence[OneState | ManyState]) -> list[OneState | ManyState]:
     """These loops, which must be untrained, with each `FEW` or more of a kind replaced by lanes of eight."""

@@ -385,8 +385,7 @@ class Ensemble(BasePredictor, Generic[M]):
 
     def check_interval(self, level: float) -> None:
         """ValueError if these models give no intervals that cover `level`."""
-        is_number, count = isinstance(level, Real) and not isinstance(level, bool), len(self.models)
-        if not (is_number and 0 < level <= MOST_LEVEL):
+        if not (isinstance(level, Real) and 0 < level <= MOST_LEVEL):
             raise UsageError(
                 f"the level of an interval is between 0 and 1, at most {MOST_LEVEL}, not {level!r}"
             )
@@ -394,7 +393,7 @@ class Ensemble(BasePredictor, Generic[M]):
             raise UsageError(
                 f"an interval needs bagged models, and the rows of these are {self.rows}: use {_BAGS}"
             )
-        if count < FEWEST:
+        if (count := len(self.models)) < FEWEST:
             raise UsageError(
                 f"an interval needs at least {FEWEST} models, and the ensemble has {count}: use {_BAGS}"
             )

@@ -467,9 +467,7 @@ class OneState(RuleState):
     ) -> int:
         """Learn the examples lo..resolved.hi-1; return the first example that was not learned."""
         room = np.empty(longest, self.dtype)  # allocated here: in Numba it would cost 0.1 s of compiling
-        kept: Any = None
-        if self.history is not None:
-            kept = self.history.past(self.clock, longest)
+        kept: Any = None if self.history is None else self.history.past(self.clock, longest)
         meant = None if self.again else self.calibration  # margins of these are not those of new examples
         limits = (read_only(weights), offsets, lo, resolved.hi, self.limit, room, kept, meant)
         return int(self._learn(*self._arguments(self.head.loss, resolved, targets, *limits)))
