@@ -121,9 +121,9 @@ ROOMS = ("text", "files", "features", "sources", "formats.lines", "formats.table
 # folder -> the most lines that its modules may have: who adds says in the same commit what goes, or raises
 # the figure and says why
 SIZES = {
-    "all": 58_235,
+    "all": 58_229,
     "data": 16_999,
-    "learning": 13_437,
+    "learning": 13_431,
     "parts": 5_283,
     "engine": 4_727,
     "plans": 2_933,

@@ -127,10 +127,6 @@ class TrainingState:
             if was != given:
                 raise ValueError(Difference(option, was, (option,) if given else ()).told("the checkpoint"))
 
-    def as_dict(self) -> dict[str, Any]:
-        """The form in a header, without the state of the best pass."""
-        return said(self) | {"scored": [one[:-1] for one in self.scored]}
-
 
 _COMMANDS = {
     **{name: mention_command(name) for name in ("train", "path", "select")},
@@ -163,7 +159,8 @@ def save(path: Path, models: ModelSet, training_state: TrainingState) -> None:
         header = {**model_file.header_of(first), **model_file.needing(*models.models)}
         header[model_file.LANES] = models.described()
         tensors = model_file.weights_of(first.predictor()) | beneath(_STATE, models.state())
-    header["training"] = training_state.as_dict()
+    scored = [one[:-1] for one in training_state.scored]  # whose states are tensors
+    header["training"] = said(training_state) | {"scored": scored}
     for one in training_state.scored:
         tensors |= beneath(f"{_BEST}{one.model}.", one.state)
     tensors |= beneath(_DRAWN, training_state.seen.drawn.tensors())

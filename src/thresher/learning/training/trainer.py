@@ -240,17 +240,14 @@ class Trainer:
         except Interrupted:
             if not self._here:
                 raise
-            self._stop_listening()
             self.cut_short = True
-            self._over()  # no more rows, but the figures on the hold-out
         finally:
-            self._stop_listening()
+            if self._here:
+                self.stopper.close()
+                self.stopper.asked = False
+        if self.cut_short:
+            self._over()  # no more rows, but the figures on the hold-out
         return self._complete()
-
-    def _stop_listening(self) -> None:
-        if self._here:
-            self.stopper.close()
-            self.stopper.asked = False
 
     def _complete(self) -> Outcome:
         """Finish the model once its passes are over."""
