@@ -121,8 +121,8 @@ ROOMS = ("text", "files", "features", "sources", "formats.lines", "formats.table
 # folder -> the most lines that its modules may have: who adds says in the same commit what goes, or raises
 # the figure and says why
 SIZES = {
-    "all": 58_229,
-    "data": 16_999,
+    "all": 58_220,
+    "data": 16_990,
     "learning": 13_431,
     "parts": 5_283,
     "engine": 4_727,

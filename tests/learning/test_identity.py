@@ -20,9 +20,9 @@ from tests.learning.test_checkpoints import ROWS
 from tests.stopping import once_learned, stopping
 from thresher import Model, open_source
 from thresher.data import DataError
-from thresher.data.cache import data_cache_folder
 from thresher.data.layout import Layout
 from thresher.data.order import make_order
+from thresher.engine.atomic import cache_folder
 from thresher.learning.files import checkpoint, model_file
 from thresher.learning.files.model_file import ModelFileError
 from thresher.learning.training.interruption import Interrupted
@@ -203,12 +203,12 @@ def test_a_cache_found_or_lost_meanwhile_changes_nothing(cached_first: bool) -> 
     CHECKPOINT.unlink(missing_ok=True)
     stopped_after(trainer(form, 2, cached=cached_first), 100)
     if cached_first:
-        shutil.rmtree(data_cache_folder())
+        shutil.rmtree(cache_folder() / "data")
     else:
         trainer(form, 2, cached=True).run()
     whole = resumed(trainer(form, 2, cached=True)).run()
     assert whole.figures["examples"] == 560
-    shutil.rmtree(data_cache_folder())
+    shutil.rmtree(cache_folder() / "data")
     content = Path(form.name).read_bytes()
     Path(form.name).write_bytes(content.replace(b"e-02", b"e-03", 1))
     trainer(form, 2, cached=True).run()

@@ -128,11 +128,6 @@ class CachedRows:
         return Chunk(**arrays, place=place, after=after), note
 
 
-def data_cache_folder(folder: str | os.PathLike[str] | None = None) -> Path:
-    """`folder`, or ``data`` in the cache folder; raises OSError if there is no cache folder."""
-    return cache_folder() / "data" if folder is None else Path(folder)
-
-
 def _file_name(source: TextSource, fingerprint: str) -> str:
     size = sum(int(part.partition(".")[2], 16) for part in fingerprint.split("-"))
     words = f"{VERSION}\n{source.identity}\n{fingerprint}"
@@ -147,7 +142,7 @@ def open_cache(source: TextSource, folder: str | os.PathLike[str] | None = None)
     """
     size = "*" if source.total_bytes is None else f"{source.total_bytes:x}"
     try:
-        place = data_cache_folder(folder)
+        place = cache_folder() / "data" if folder is None else Path(folder)
         if not any(place.glob(f"{size}-*.rows")) or not (source.total_bytes is not None or source.finished):
             return None
         private_folder(place)
@@ -212,7 +207,7 @@ class CacheWriter:
         return {"counts": report, "bad": news}
 
     def _begin(self, given: str | os.PathLike[str] | None) -> None:
-        self._folder = private_folder(data_cache_folder(given))
+        self._folder = private_folder(cache_folder() / "data" if given is None else Path(given))
         self._path = self._folder / f"{os.getpid()}-{secrets.token_hex(8)}.partial"
         for path in self._folder.glob(_PARTIAL):
             with suppress(OSError):  # removed meanwhile

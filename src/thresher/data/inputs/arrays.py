@@ -86,7 +86,8 @@ def chunk_of(
     elif form == ROWS:
         indptr, places, values = RowReader(seed).rows(X)
     elif form == TEXTS:
-        indptr, places, values = rows_of_texts(texts_of(X, ""), grams_of(text), seed, naming)
+        texts = ["" if is_missing(one) else one for one in X]
+        indptr, places, values = rows_of_texts(texts, grams_of(text), seed, naming)
     else:
         (indptr, places, values), missing = nonzeros(_numbers_in(X), X, gaps)
     labels = np.zeros(len(indptr) - 1, np.float32) if y is None else y
@@ -110,11 +111,6 @@ def chunk_of(
 def first_of(X: Iterable[Any]) -> Any:
     """The first item that is not missing; None if there is none."""
     return next((one for one in X if not is_missing(one)), None)
-
-
-def texts_of(X: Iterable[Any], missing: str | None) -> list[Any]:
-    """The items of X with `missing` in place of missing ones."""
-    return [missing if is_missing(one) else one for one in X]
 
 
 def is_missing(value: Any) -> bool:
