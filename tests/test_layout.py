@@ -121,13 +121,13 @@ ROOMS = ("text", "files", "features", "sources", "formats.lines", "formats.table
 # folder -> the most lines that its modules may have: who adds says in the same commit what goes, or raises
 # the figure and says why
 SIZES = {
-    "all": 58_220,
-    "data": 16_990,
+    "all": 58_216,
+    "data": 16_989,
     "learning": 13_431,
     "parts": 5_283,
     "engine": 4_727,
     "plans": 2_933,
-    "serving": 2_652,
+    "serving": 2_649,
     "options": 2_167,
     "sklearn": 1_404,
     "cli": 1_781,

@@ -197,12 +197,9 @@ class Predictions:
 
     def _predict_each(self, bodies: Sequence[bytes], kind: BatchKind) -> list[Answer] | Later:
         """The answers to bodies, whatever is wrong with them."""
-        answers, work = list[Answer](), list[Future[Any] | Answer]()
-        for body in bodies:
-            found = _attempt(self.predict, body, kind)
-            answer, kept = (found, found) if isinstance(found, Answer) else found
-            answers.append(answer)
-            work.append(kept)
+        found = [_attempt(self.predict, body, kind) for body in bodies]
+        pairs = [(one, one) if isinstance(one, Answer) else one for one in found]
+        answers, work = zip(*pairs, strict=True)
         return _later(answers, work, lambda answer, _: answer)
 
     def _label(self, bodies: Sequence[bytes]) -> list[Answer] | Later:

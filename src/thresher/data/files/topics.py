@@ -229,9 +229,8 @@ def url_of(name: str) -> Url:
     known = (FROM, *kind.options)
     if unknown := [one for one in url.options if one not in known]:
         raise DataError(f"{url.name}: no option is called '{unknown[0]}'; known: {', '.join(known)}")
-    if len(pairs) > len(url.options):
-        given = [one for one, _, _ in pairs]
-        twice = next(one for one in given if given.count(one) > 1)
+    given = [one for one, _, _ in pairs]
+    if twice := next((one for one in given if given.count(one) > 1), None):
         raise DataError(f"{url.name}: the option '{twice}' is given twice")
     return url
 
