@@ -73,7 +73,7 @@ MADE: dict[str, str | bytes] = {
     "NUMBERS": NUMBERS,
     "TWICE": NUMBERS + NUMBERS,
     "CHANGED": svm(240, "{y} {a}:1") + svm(160, "{z} {a}:1"),
-    "WEIGHTLESS": csv("label,x,w", "{y},{a},1") + svm(60, "{y},{a},0"),
+    "WEIGHTLESS": csv("label,x,w", "{y},{a},1", 20) + svm(20, "{y},{a},0"),
     "LONG": "".join(
         f'{{"label": {k % 2}, "a": "s{1 + k % 2}", "pad": "{"x" * 100_000}"}}\n' for k in range(12)
     ),

@@ -425,8 +425,8 @@ class JsonlParser(RowParser):
 def read_object(line: bytes) -> dict[str, object] | BadLine:
     """The object of a line; or the bad line."""
     if line.count(b"[") + line.count(b"{") > _DEEPEST:
-        steps = ((one in b"[{") - (one in b"]}") for one in _BRACKETS_AND_TEXTS.findall(line))
-        if max(accumulate(steps)) > _DEEPEST:
+        found = (one[0] for one in _BRACKETS_AND_TEXTS.finditer(line))
+        if any(depth > _DEEPEST for depth in accumulate((one in b"[{") - (one in b"]}") for one in found)):
             return BadLine("", 0, 1, "a JSON object", "one that is nested too deeply", line)
     try:
         read = _DECODER.decode(str(line, "utf-8"))
