@@ -121,11 +121,11 @@ ROOMS = ("text", "files", "features", "sources", "formats.lines", "formats.table
 # folder -> the most lines that its modules may have: who adds says in the same commit what goes, or raises
 # the figure and says why
 SIZES = {
-    "all": 58_216,
+    "all": 58_212,
     "data": 16_989,
     "learning": 13_431,
-    "parts": 5_283,
-    "engine": 4_727,
+    "parts": 5_282,
+    "engine": 4_724,
     "plans": 2_933,
     "serving": 2_649,
     "options": 2_167,

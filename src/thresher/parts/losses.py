@@ -176,17 +176,21 @@ class ModifiedHuber(TwoClasses):
         return 0.5 * (1.0 + min(max(margin, -1.0), 1.0))
 
 
+class Scaled(NamedTuple):
+    """What losses of the error p - y share that are multiplied by `scale`."""
+
+    scale: float = 1.0
+    LIMITS = {"scale": "> 0"}
+    SHIFTS = True
+
+
 @part("loss")
-class Squared(NamedTuple):
+class Squared(Scaled):
     """scale (p - y)^2; some texts use scale = 0.5.
 
     >>> Squared().value_slope(3.0, 1.0)
     (4.0, 4.0)
     """
-
-    scale: float = 1.0
-    LIMITS = {"scale": "> 0"}
-    SHIFTS = True
 
     def value_slope(self, margin, y):
         error = margin - y
@@ -205,16 +209,13 @@ def tilted(error, below, above):
 
 
 @part("loss")
-class Absolute(NamedTuple):
+class Absolute(Scaled):
     """scale |p - y|, minimised by the median.
 
     >>> Absolute().value_slope(3.0, 1.0)
     (2.0, 1.0)
     """
 
-    scale: float = 1.0
-    LIMITS = {"scale": "> 0"}
-    SHIFTS = True
     LEVEL = 0.5
 
     def value_slope(self, margin, y):

@@ -179,13 +179,10 @@ def _emit_on_stack(context, builder, signature, values):
 
 
 @emits(lanes.lanes_like, lambda value: types.Array(types.unliteral(value), 1, "C"))
-def _emit_lanes(context, builder, signature, values):
-    return room(context, builder, signature.return_type, (LANES,))._getvalue()
-
-
 @emits(lanes.clocks_like, lambda parts, value: types.Array(types.unliteral(value), 2, "C"))
-def _emit_clocks(context, builder, signature, values):
-    return room(context, builder, signature.return_type, (_scalars(signature), LANES))._getvalue()
+def _emit_room(context, builder, signature, values):
+    scalars = [_scalars(signature)] if signature.return_type.ndim == 2 else []
+    return room(context, builder, signature.return_type, (*scalars, LANES))._getvalue()
 
 
 @emits(lanes.clock_of, lambda parts, clocks, k: types.Array(clocks.dtype, 1, "C"))

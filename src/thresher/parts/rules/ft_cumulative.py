@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import math
-from typing import Any, NamedTuple
-
 from thresher.parts.prox import norm_with, receive
-from thresher.parts.rates import InverseSqrt
 from thresher.parts.registry import part
 from thresher.parts.rules.cumulative import DUE, DUE_NEXT, ETA, Cumulative
+from thresher.parts.rules.ft_fobos import FrequencyAware
 from thresher.parts.rules.sgd import Sgd
 
 W, TAKEN, H = range(3)  # columns of S
 
 
 @part("rule")
-class FtCumulative(NamedTuple):
+class FtCumulative(FrequencyAware):
     """`cumulative` with h u instead of u, h = min(cap, p-norm of the coordinate's eta_s g_s, s <= t).
 
     u_t = u_{t-1} + eta_t l1 in every example. If g != 0: w' = w - eta g, h includes eta g, and
@@ -36,14 +33,8 @@ class FtCumulative(NamedTuple):
     array([1.  , 0.5 , 0.  , 0.05])
     """
 
-    rate: Any = InverseSqrt()
-    l1: float = 1e-5
-    p: float = 2.0
-    cap: float = math.inf
     SLOTS = ("w", "taken", "h")
-    CLOCK, DRIFTS, PENALTIES = Cumulative.CLOCK, Cumulative.DRIFTS, Cumulative.PENALTIES
-    LIMITS = {"p": ">= 1, inf included"}
-    DTYPE = "float64"
+    CLOCK, DRIFTS = Cumulative.CLOCK, Cumulative.DRIFTS
     clock0, weight, tick = Cumulative.clock0, Cumulative.weight, Cumulative.tick
     place = Sgd.place
 

@@ -9,13 +9,24 @@ from thresher.engine.verbs import at
 from thresher.parts.prox import norm_with, soft
 from thresher.parts.rates import InverseSqrt
 from thresher.parts.registry import part
+from thresher.parts.rules.sgd import Sgd
 from thresher.parts.rules.truncated_gradient import ETA, OWED, PAID, TIME, TruncatedGradient, W
 
 H = 2  # the column of S after those of `truncated-gradient`
 
 
+class FrequencyAware(NamedTuple):
+    """Parameters of rules whose penalty grows with h, a norm of the moves of a coordinate; 1 <= p <= inf."""
+
+    rate: Any = InverseSqrt()
+    l1: float = 1e-5
+    p: float = 2.0
+    cap: float = math.inf
+    PENALTIES, LIMITS, DTYPE = ("l1",), {"p": ">= 1, inf included"}, "float64"
+
+
 @part("rule")
-class FtFobos(NamedTuple):
+class FtFobos(FrequencyAware):
     """w_{t+1} = soft(w_t - eta g, eta l1 h), h = min(cap, p-norm of the coordinate's eta_s g_s, s <= t).
 
     Rare coordinates have a small h and shrink little. p is any number from 1 to inf; for inf, h is the
@@ -36,17 +47,10 @@ class FtFobos(NamedTuple):
     array([1. , 0.5, 0. ])
     """
 
-    rate: Any = InverseSqrt()
-    l1: float = 1e-5
-    p: float = 2.0
-    cap: float = math.inf
     SLOTS = ("w", "paid", "h")
     CLOCK = ("t", "eta", "owed")
     DRIFTS = ("owed",)
-    PENALTIES = ("l1",)
-    LIMITS = {"p": ">= 1, inf included"}
-    DTYPE = "float64"
-    clock0, place = TruncatedGradient.clock0, TruncatedGradient.place
+    clock0, place = Sgd.clock0, TruncatedGradient.place
 
     def weight(self, S, j, now):
         return soft(S[j, W], (now[OWED] - S[j, PAID]) * min(S[j, H], self.cap))

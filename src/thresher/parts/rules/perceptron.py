@@ -8,13 +8,26 @@ import numpy as np
 
 from thresher.parts.registry import part
 from thresher.parts.rules.pa import Pa
+from thresher.parts.rules.sgd import Sgd
 
 W, MOMENTS = range(2)  # columns of S
 TIME = 0  # the place in the clock
 
 
+class Steps(NamedTuple):
+    """What both have: steps of length eta."""
+
+    eta: float = 1.0
+    DRIFTS = ()
+    LIMITS = {"eta": "> 0"}
+    weight = Sgd.weight
+
+    def slope_after_margin(self, margin, value, slope, size, clock):
+        return self.eta * slope
+
+
 @part("rule")
-class Perceptron(NamedTuple):
+class Perceptron(Steps):
     """w' = w - eta s x, s the slope of the loss times the importance.
 
     With the loss `perceptron` (recommended) this is w + eta y x on a mistake; a margin of 0 counts as
@@ -31,18 +44,12 @@ class Perceptron(NamedTuple):
     -1.0
     """
 
-    eta: float = 1.0
     SLOTS = ("w",)
-    DRIFTS = ()
-    LIMITS = {"eta": "> 0"}
-    weight, place, step, idle = Pa.weight, Pa.place, Pa.step, Pa.idle
-
-    def slope_after_margin(self, margin, value, slope, size, clock):
-        return self.eta * slope
+    place, step, idle = Sgd.place, Pa.step, Sgd.idle
 
 
 @part("rule")
-class AveragedPerceptron(NamedTuple):
+class AveragedPerceptron(Steps):
     """Learns like `perceptron`, predicts with (w_1 + ... + w_T) / T, the mean of all weights so far.
 
     w_t are the weights that predicted example t, so every example counts once, whether it was a
@@ -58,13 +65,9 @@ class AveragedPerceptron(NamedTuple):
     array([1.])
     """
 
-    eta: float = 1.0
     SLOTS = ("w", "moments")
     CLOCK = ("t",)
-    DRIFTS = ()
-    LIMITS = {"eta": "> 0"}
     DTYPE = "float64"
-    weight, slope_after_margin = Perceptron.weight, Perceptron.slope_after_margin
 
     def clock0(self):
         return np.ones(1)
