@@ -121,7 +121,7 @@ ROOMS = ("text", "files", "features", "sources", "formats.lines", "formats.table
 # folder -> the most lines that its modules may have: who adds says in the same commit what goes, or raises
 # the figure and says why
 SIZES = {
-    "all": 58_212,
+    "all": 58_214,
     "data": 16_989,
     "learning": 13_431,
     "parts": 5_282,
@@ -130,13 +130,13 @@ SIZES = {
     "serving": 2_649,
     "options": 2_167,
     "sklearn": 1_404,
-    "cli": 1_781,
+    "cli": 1_782,
     "cluster": 923,
     "river": 255,
     "reporting": 961,
     "batch": 1_274,
     "exporting": 773,
-    "runs": 678,
+    "runs": 679,
     "drawing": 679,
     "api": 694,
     "testing": 480,

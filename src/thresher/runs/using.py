@@ -149,8 +149,9 @@ def predict(
             model.head.check_two("output")
             model.head.check_threshold(threshold)
         if cost is not None and not model.head.has_probabilities:
-            why = "this model's loss gives no probabilities"
-            raise UsageError(f"{why}: give {mention('threshold')}, of a margin")
+            raise UsageError(
+                f"this model's loss gives no probabilities: give {mention('threshold')}, of a margin"
+            )
         threshold = threshold if cost is None else float(cost[1] / sum(cost))
     for name in ("top", "output_class"):
         if options[name] is not None and wanted != EXPLAIN:
