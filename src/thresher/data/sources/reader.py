@@ -282,9 +282,11 @@ class Pipeline:
                 with self._turn:
                     if self._stopped:
                         return
-                    self._waiting.put(place)
-                    buffer = buffer or TextBuffer(self._size)
-                    block = self._blocks.fill(buffer, self._busy)
+                    try:
+                        buffer = buffer or TextBuffer(self._size)
+                        block = self._blocks.fill(buffer, self._busy)
+                    finally:
+                        self._waiting.put(place)
                     self._taken += block is not None
                 if block is None:
                     self._stop()
