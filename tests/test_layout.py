@@ -121,9 +121,9 @@ ROOMS = ("text", "files", "features", "sources", "formats.lines", "formats.table
 # folder -> the most lines that its modules may have: who adds says in the same commit what goes, or raises
 # the figure and says why
 SIZES = {
-    "all": 58_216,
+    "all": 58_199,
     "data": 16_991,
-    "learning": 13_431,
+    "learning": 13_412,
     "parts": 5_282,
     "engine": 4_724,
     "plans": 2_933,
@@ -136,7 +136,7 @@ SIZES = {
     "reporting": 961,
     "batch": 1_274,
     "exporting": 773,
-    "runs": 679,
+    "runs": 681,
     "drawing": 679,
     "api": 694,
     "testing": 480,

@@ -88,7 +88,9 @@ class Predicting:
                 else:
                     margins = self.model.margins(rows.chunk)
                     answers = (
-                        self.model.head.decide(margins, self.threshold, self.model.lowest_label)
+                        np.where(
+                            self.model.head.positive(margins, self.threshold), 1.0, self.model.lowest_label
+                        )
                         if output == DECISION
                         else self.model.respond(margins, output)
                     )

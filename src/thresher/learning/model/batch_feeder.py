@@ -291,14 +291,15 @@ class BatchFeeder:
             self.pending = concat([self.pending, chunk.rows(0, lo)])
             if len(self.pending) == self.batch:
                 self._at -= waiting
-                self._finish(learners)
+                whole, self.pending = self.pending, NONE
+                self._learn(learners, whole)
                 self._at += waiting
-        whole = stop - (stop - lo) % self.batch
+        end = stop - (stop - lo) % self.batch
         self._at += lo
-        self._learn(learners, chunk.rows(lo, whole))
+        self._learn(learners, chunk.rows(lo, end))
         self._at -= lo
-        if whole < stop:
-            self.pending = concat([chunk.rows(whole, stop)])
+        if end < stop:
+            self.pending = concat([chunk.rows(end, stop)])
 
     def finish(self, learners: Sequence[Model]) -> None:
         """Learn the examples of an incomplete batch as a smaller batch, as if the stream ended here.
@@ -311,11 +312,8 @@ class BatchFeeder:
                 self._before_end = copy_state(self.state())
                 for one in learners:
                     one.loop.before_end = copy_state(one.loop.state())
-            self._finish(learners)
-
-    def _finish(self, learners: Sequence[Model]) -> None:
-        waiting, self.pending = self.pending, NONE
-        self._learn(learners, waiting)
+            waiting, self.pending = self.pending, NONE
+            self._learn(learners, waiting)
 
     def _learn(self, learners: Sequence[Model], chunk: Chunk) -> None:
         if not len(chunk) or all(learner.error for learner in learners):

@@ -29,7 +29,6 @@ from thresher.engine.lookup import set_aside
 from thresher.engine.protocol import writes
 from thresher.engine.sound import Array
 from thresher.learning.diagnostics.advice import feature_names
-from thresher.learning.model.margins import find
 
 EXTREME = np.float32(2.0**61)
 """The squares of a few such values overflow a float32 sum. Nanoseconds since 1970 are below it."""
@@ -176,14 +175,6 @@ def ranges(chunk: Chunk, batch: int, begin: int) -> Iterator[tuple[int, int, boo
         yield first, lo, True
     if lo < len(chunk):
         yield lo, len(chunk), False
-
-
-def find_broken_row(loop: Any, chunk: Chunk) -> int:
-    """The index row of a feature of `chunk` with a non-finite element, or -1."""
-    found = find(loop.index, chunk)
-    rows = found.rows[: found.indptr[-1]]
-    place = first_broken(loop.S[rows])
-    return place if place < 0 else int(rows[place])
 
 
 class Undo:

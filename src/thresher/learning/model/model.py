@@ -34,12 +34,11 @@ from thresher.learning.model.batch_feeder import BatchFeeder
 from thresher.learning.model.class_state import ClassState
 from thresher.learning.model.divergence import (
     DivergedError,
-    find_broken_row,
     first_broken,
     is_finite,
     no_margin_fits,
 )
-from thresher.learning.model.margins import any_output
+from thresher.learning.model.margins import any_output, find
 from thresher.learning.model.objective import F64, FittedLink, Objective
 from thresher.learning.model.prediction import BasePredictor, LinearPredictor, teach
 from thresher.learning.model.recipe import Recipe, Spec
@@ -308,7 +307,11 @@ class Model(BasePredictor):
 
     def check_learned(self, chunk: Chunk, first: int) -> None:
         """Stop if a weight is not finite after `chunk`, whose first example is `first`."""
-        if error := self._broken_error(find_broken_row(self.loop, chunk), self.loop.clocks(), first, chunk):
+        found = find(self.index, chunk)
+        rows = found.rows[: found.indptr[-1]]
+        place = first_broken(self.loop.S[rows])
+        row = place if place < 0 else int(rows[place])
+        if error := self._broken_error(row, self.loop.clocks(), first, chunk):
             self.stop(error)
 
     def check_finite(self) -> None:

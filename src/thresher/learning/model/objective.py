@@ -240,10 +240,6 @@ class Objective:
         if not math.isfinite(threshold):
             raise ValueError(f"the threshold must be a finite number, not {threshold:g}")
 
-    def decide(self, margins: F64, threshold: float | None, lowest_label: float) -> F64:
-        """The label ``(n,)`` of two classes by a threshold, as `positive` takes it."""
-        return np.where(self.positive(margins, threshold), 1.0, lowest_label)
-
     @property
     def label(self) -> str:
         """The output `label` in a message, with what it is where nothing tells."""
@@ -365,7 +361,7 @@ class Objective:
             classes: F64 = np.argmax(margins, axis=1) + float(self.outputs.low)
             return classes
         if output == "label" and self.classifies:
-            return self.decide(margins, None, lowest_label)
+            return np.where(self.positive(margins), 1.0, lowest_label)
         out = np.empty_like(margins)
         if margins.ndim == 1:
             kernels.respond.for_parts(self.loss)(self.loss, margins, out)

@@ -47,6 +47,7 @@ F32 = NDArray[np.float32]
 Numbers = NDArray[np.uint32]
 
 
+_NO_KEYS = np.zeros(0, np.uint64)
 FIRST_ROOM = 1 << 6
 """Features for which there is room at first."""
 
@@ -68,11 +69,6 @@ class Columns:
         self._known = np.concatenate([np.zeros(1, np.uint64), keys])
         self._count, self.grow = len(self._known), grow
         self._make_room(FIRST_ROOM if grow else 0)
-
-    @classmethod
-    def growing(cls, *shape: int) -> Columns:
-        """None so far; `shape` is that of what is kept of a column."""
-        return cls(np.zeros(0, np.uint64), np.zeros((1, *shape)), grow=True)
 
     def __len__(self) -> int:
         return self._count - 1
@@ -151,7 +147,7 @@ class Scaling:
     """the divisors for statistics ``(n, *SHAPE)`` of so many rows; 1 for a column without values"""
 
     def __init__(self) -> None:
-        self._columns = Columns.growing(*self.SHAPE)
+        self._columns = Columns(_NO_KEYS, np.zeros((1, *self.SHAPE)), grow=True)
         self._by: F64 | None = None
         """divisors in order of column numbers, cached until examples are added"""
 
@@ -301,7 +297,7 @@ class Spreads:
     """
 
     def __init__(self) -> None:
-        self._columns, self._rows = Columns.growing(4), 0
+        self._columns, self._rows = Columns(_NO_KEYS, np.zeros((1, 4)), grow=True), 0
 
     def add(self, chunk: Chunk, gaps: bool) -> None:
         """Add the next examples; with `gaps`, a stored 0 is a missing number."""
@@ -344,7 +340,7 @@ class Means:
     nothing to a margin.
     """
 
-    keys: U64 = field(default_factory=lambda: np.zeros(0, np.uint64))
+    keys: U64 = field(default_factory=_NO_KEYS.copy)
     kept: F64 = field(default_factory=lambda: np.zeros((0, 3)))
     gaps: bool = False
 
@@ -445,15 +441,12 @@ class Centring(Means):
         """StateError unless `state` holds means."""
         keys = check_keys(state, "centre.keys")
         kept = check_tensor(state, "centre.kept", (len(keys), 3), np.float64)
-        _check_counts(kept[:, : preparing.CENTRE], "centre.kept")
+        counts = kept[:, : preparing.CENTRE]
+        require(((counts >= 0) & (counts <= MOST_STEPS)).all(), "centre.kept", "counts are out of range")
 
     def restore(self, state: State) -> None:
         """Continue from `state`."""
         self.keys, self.kept = state["centre.keys"].copy(), state["centre.kept"].copy()
-
-
-def _check_counts(counts: Array, name: str) -> None:
-    require((counts >= 0).all() and (counts <= MOST_STEPS).all(), name, "counts are out of range")
 
 
 def means_of(tensors: Tensors) -> Means | None:
@@ -464,6 +457,6 @@ def means_of(tensors: Tensors) -> Means | None:
     means, counts = (
         check_tensor(tensors, f"centre.{n}", (len(keys),), np.float64) for n in ("means", "counts")
     )
-    _check_counts(counts, "centre.counts")
+    require(((counts >= 0) & (counts <= MOST_STEPS)).all(), "centre.counts", "counts are out of range")
     gaps = check_tensor(tensors, "centre.gaps", (1,), np.bool_)
     return Means(keys, np.column_stack([counts, np.zeros(len(keys)), means]), bool(gaps[0]))
