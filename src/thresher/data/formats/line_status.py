@@ -9,20 +9,20 @@ import numpy as np
 
 from thresher.data.labels import BASIS, COUNT, ENTRIES, FIELDS, MOST, OUTSIDE, PRIME, ROOM, USED
 from thresher.data.text.numbers import read_double
-from thresher.data.text.words import byte, load_word, same_bytes, store_byte, store_word
+from thresher.data.text.words import byte, load_int, same_bytes, store_byte, store_word
 from thresher.engine.compile.jit import scalar
 
 EXAMPLE, BLANK = 0, 1
 CRAMPED, UNUSUAL = 2, 3
 """A line that cannot be parsed yet: it needs room for products, or more care."""
 
-# Reasons why a line or row is bad
-NO_LABEL, LABEL_NUMBER, LABEL_RANGE, LABEL_DOMAIN, LABEL_COUNT, LABEL_REPEATED, AFTER_LABEL = range(10, 17)
-NO_WEIGHT, WEIGHT_NUMBER, WEIGHT_SIGN = range(17, 20)
-KEY, KEY_RANGE, COLON, VALUE, VALUE_RANGE, AFTER_VALUE = range(20, 26)
-NUMBER, NUMBER_RANGE, TOO_FEW, TOO_MANY, UNCLOSED, AFTER_QUOTE, NUL = range(26, 33)
-SUM_RANGE, PRODUCTS = 33, 34
-NO_OFFSET, OFFSET_NUMBER = 35, 36
+# Reasons why a line or row is bad. A column of labels, weights or offsets has no number, or one that is none;
+# tables name these by the place of its kind in `columns.KINDS`.
+NO_LABEL, NO_WEIGHT, NO_OFFSET, LABEL_NUMBER, WEIGHT_NUMBER, OFFSET_NUMBER = range(10, 16)
+NUMBER, NUMBER_RANGE, TOO_FEW, TOO_MANY, UNCLOSED, AFTER_QUOTE, NUL = range(16, 23)
+LABEL_RANGE, LABEL_DOMAIN, LABEL_REPEATED, LABEL_COUNT, AFTER_LABEL, WEIGHT_SIGN = range(23, 29)
+KEY, KEY_RANGE, COLON, VALUE, VALUE_RANGE, AFTER_VALUE = range(29, 35)
+SUM_RANGE, PRODUCTS = 35, 36
 OWN = 40
 """Line formats define their own reasons from here on."""
 OUTCOMES = 64
@@ -51,11 +51,6 @@ def check_written(text, at, end, label, domain):
     """As `check_label`, of the number written in [at, end), which float32 may have rounded to a whole one."""
     exact = read_double(text, at) if domain.whole and end - at > _SURE else np.float64(label)
     return check_label(exact, domain)
-
-
-@scalar
-def _entry(table, place):
-    return np.int64(load_word(table, 8 * place))
 
 
 @scalar
@@ -93,15 +88,15 @@ def word_label(text, at, end, domain):
         code = (code ^ np.uint64(byte(text, k))) * _PRIME
     slot = np.int64(code ^ code >> np.uint64(32)) & domain.slots
     entry = ENTRIES + FIELDS * slot
-    while _entry(table, entry + 1) != 0:
-        if _entry(table, entry + 1) == size and same_bytes(
-            text, at, domain.letters, _entry(table, entry), size
+    while load_int(table, entry + 1) != 0:
+        if load_int(table, entry + 1) == size and same_bytes(
+            text, at, domain.letters, load_int(table, entry), size
         ):
-            return np.float32(_entry(table, entry + 2))
+            return np.float32(load_int(table, entry + 2))
         slot = (slot + 1) & domain.slots
         entry = ENTRIES + FIELDS * slot
-    count, used = _entry(table, COUNT), _entry(table, USED)
-    fits = size > 0 and count < _entry(table, MOST) and used + size <= _entry(table, ROOM)
+    count, used = load_int(table, COUNT), load_int(table, USED)
+    fits = size > 0 and count < load_int(table, MOST) and used + size <= load_int(table, ROOM)
     if fits and _may_be_class(text, at, end):
         for k in range(size):
             store_byte(domain.letters, used + k, byte(text, at + k))

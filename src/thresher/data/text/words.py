@@ -77,7 +77,8 @@ def _stores(kind: object, given: str, shift: int = 0) -> Any:
 load_half, load_word = _loads(_HALF, "uint64"), _loads(_WORD, "uint64")
 """The four or eight bytes of `text` from position `at` on, as a uint64."""
 load_float, load_double = _loads(_FLOAT, "float32", 2), _loads(ir.DoubleType(), "float64", 3)
-"""An entry, by its index, of the float32s or float64s at an address."""
+load_int = _loads(_WORD, "int64", 3)
+"""An entry, by its index, of the float32s, float64s or int64s at an address."""
 store_byte = _stores(_BYTE, "int64")
 """Write the byte at position `at` of address `text`."""
 store_word, store_float = _stores(_WORD, "uint64", 3), _stores(_FLOAT, "float32", 2)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -22,51 +24,49 @@ from thresher.data.sources.reader import FAIL, QUARANTINE, LineTally, Parsed, Re
 from thresher.data.text.sorting import room_for_sorting
 
 _TABLE = 256
-_WINDOW = 1 << 12
+_LINE = re.compile(rb"[^\n]*")
 
 
-def bad_table(on_error: str) -> NDArray[np.int64]:
-    """A table for the bad lines of one call: start, position of the error, outcome, lines, rows before."""
-    return np.zeros((1 if on_error == FAIL else _TABLE, 5), np.int64)
+class BlockParser:
+    """What the parsers of all formats hold, and their loop round compiled code."""
 
+    def __init__(self, reading: Reading) -> None:
+        self._reading, self._domain = reading, reading.domain
+        self._bad = np.zeros((1 if reading.on_error == FAIL else _TABLE, 5), np.int64)
+        """for the bad lines of one call: start, position of the error, outcome, lines, rows before"""
 
-def gather(
-    parse: Callable[[RowArrays], int],
-    describe: Callable[..., BadLine],
-    line_of: Callable[[int], bytes],
-    state: NDArray[np.int64],
-    table: NDArray[np.int64],
-    columns: RowArrays,
-    reading: Reading,
-) -> Parsed:
-    """Call `parse` until the block is done; returns the result.
+    def _gather(
+        self,
+        parse: Callable[[RowArrays], int],
+        describe: Callable[..., BadLine],
+        line_of: Callable[[int], bytes],
+        state: NDArray[np.int64],
+        columns: RowArrays,
+        spaces: Sequence[str],
+    ) -> Parsed:
+        """Call `parse` until the block is done; returns the result.
 
-    `describe` turns an entry of the `table` into a bad line; `line_of` returns the line at a position.
-    """
-    gaps, bad, rejected = list[int](), list[BadLine](), list[bytes]()
-    result = None
-    while result != line_status.DONE and not (bad and reading.on_error == FAIL):
-        if result == line_status.NEEDS_ROOM:
-            columns = reading.arenas.roomier(
-                columns, int(state[line_status.ROWS]), int(state[line_status.NNZ])
-            )
-        result = parse(columns)
-        for *entry, examples in table[: state[line_status.BAD]].tolist():
-            gaps.append(examples)
-            if len(bad) < reading.described:
-                bad.append(describe(*entry))
-            if reading.on_error == QUARANTINE:
-                rejected += [line_of(entry[0]), b"\n"]
-        state[line_status.BAD] = 0
-    tally = LineTally(
-        lines=int(state[line_status.LINES]),
-        examples=int(state[line_status.ROWS]),
-        blank=int(state[line_status.BLANKS]),
-        skipped=len(gaps),
-        merged=int(state[line_status.MERGED]),
-    )
-    chunk = columns.chunk(tally.examples, int(state[line_status.NNZ]))
-    return Parsed(chunk, tally, bad, b"".join(rejected), gaps=gaps)
+        `describe` turns an entry of the table of bad lines into one; `line_of` returns the line at a
+        position; `spaces` are the columns or namespaces in which names were found.
+        """
+        gaps, bad, rejected = list[int](), list[BadLine](), list[bytes]()
+        result, reading = None, self._reading
+        while result != line_status.DONE and not (bad and reading.on_error == FAIL):
+            if result == line_status.NEEDS_ROOM:
+                rows, nnz = state[[line_status.ROWS, line_status.NNZ]].tolist()
+                columns = reading.arenas.roomier(columns, rows, nnz)
+            result = parse(columns)
+            for *entry, examples in self._bad[: state[line_status.BAD]].tolist():
+                gaps.append(examples)
+                if len(bad) < reading.described:
+                    bad.append(describe(*entry))
+                if reading.on_error == QUARANTINE:
+                    rejected += [line_of(entry[0]), b"\n"]
+            state[line_status.BAD] = 0
+        reading.take_names(spaces)
+        _at, rows, nnz, lines, blank, merged, _bad = state.tolist()
+        tally = LineTally(lines, rows, blank, len(gaps), merged)
+        return Parsed(columns.chunk(rows, nnz), tally, bad, b"".join(rejected), gaps=gaps)
 
 
 def too_long(block: Block, reading: Reading) -> Parsed:
@@ -82,21 +82,11 @@ def too_long(block: Block, reading: Reading) -> Parsed:
 
 def line_at(text: NDArray[np.generic], start: int) -> bytes:
     """The line from `start` on, without its newline."""
-    end = start
-    while True:
-        piece = text[end : end + _WINDOW].tobytes()
-        found = piece.find(b"\n")
-        if found >= 0:
-            return text[start : end + found].tobytes()
-        end += _WINDOW
+    found = _LINE.match(text.data, start)
+    return bytes(found[0]) if found else b""
 
 
-_OF_LABEL = (
-    line_status.LABEL_NUMBER,
-    line_status.LABEL_DOMAIN,
-    line_status.LABEL_RANGE,
-    line_status.LABEL_REPEATED,
-)
+_OF_LABEL = line_status.LABEL_NUMBER, *range(line_status.LABEL_RANGE, line_status.LABEL_COUNT)
 _NOT_FINITE = ("nan", "inf")
 _EXPECTED = {
     line_status.LABEL_NUMBER: "a number as label",
@@ -115,7 +105,7 @@ LISTED = "',' or a space after the label"
 """What must follow a label in a list of labels."""
 
 
-class LineParser:
+class LineParser(BlockParser):
     """Parses blocks into chunks with a grammar, and adds the interactions of `crosses`."""
 
     def __init__(
@@ -149,17 +139,17 @@ class LineParser:
             after_listed: What must follow a label in a list of labels.
             shifted: Whether the grammar stores offsets.
         """
-        self._grammar, self._reading, self._named = grammar, reading, named
+        super().__init__(reading)
+        self._grammar, self._named = grammar, named
         self._shifted, self._texts = shifted, texts
         self._factors = [(place, name) for place, name in enumerate(factors) if name != ANY]
         naming = reading.naming if named or crosses else None  # None compiles less code
         self._extra = crossing.extra_of(crosses, naming)
-        self._domain, self._advice, self._tag = reading.domain, advice, tag if reading.ids else None
+        self._advice, self._tag = advice, tag if reading.ids else None
         self._expected = {**_EXPECTED, **expected, line_status.LABEL_DOMAIN: self._domain.meaning}
         if self._domain.kind != ONE:
             self._expected[line_status.AFTER_LABEL] = after_listed
             self._expected[line_status.LABEL_COUNT] = f"{self._domain.width} labels with ',' between them"
-        self._bad = bad_table(reading.on_error)
         self._rooms = room_for_sorting(ranks=False)
 
     def parse(self, block: Block) -> Parsed:
@@ -187,13 +177,8 @@ class LineParser:
             result: int = rows.parse_lines(self._grammar, *given)
             return result
 
-        parsed = gather(
-            parse,
-            lambda *entry: self._bad_line(text, *entry),
-            lambda start: line_at(text, start),
-            *(state, self._bad, columns, reading),
-        )
-        reading.take_names(self._texts)
+        describe, line_of = partial(self._bad_line, text), partial(line_at, text)
+        parsed = self._gather(parse, describe, line_of, state, columns, self._texts)
         met = 0 if crosses is None else int(crosses.spans[0, crossing.MET])
         noticed = [(AWAITED, name, 0, "") for name in (*self._texts, *(one for _, one in self._factors))]
         noticed += [(FOUND, name, 0, "") for place, name in self._factors if met >> place & 1]

@@ -75,10 +75,7 @@ _NEWLINE, _RETURN, _SPACE, _HASH, _PLUS, _MINUS, _DOT, _COLON = 10, 13, 32, 35, 
 _LARGEST_KEY = np.uint64(2**64 - 1)
 _NONE, _ONE, _TWO = np.uint64(0), np.uint64(1), np.uint64(2)
 _QID_WORD, _FOUR_BYTES = np.uint64(int.from_bytes(b"qid:", "little")), np.uint64(2**32 - 1)
-_NUMBERS = byte_set(
-    bytes([EXAMPLE, line_status.LABEL_DOMAIN, line_status.LABEL_RANGE])
-    + bytes([line_status.LABEL_COUNT, line_status.LABEL_REPEATED])
-)
+_NUMBERS = byte_set(bytes([EXAMPLE, *range(line_status.LABEL_RANGE, line_status.AFTER_LABEL)]))
 """Outcomes of labels that are numbers"""
 
 

@@ -74,19 +74,9 @@ from thresher.data.text.words import (
 from thresher.engine.compile.jit import scalar
 from thresher.options.messages import mention
 
-(
-    BAR,
-    AFTER_TAG,
-    FIELDS,
-    BASE_NUMBER,
-    NAMESPACE,
-    AFTER_NAMESPACE,
-    SCALE,
-    SCALE_RANGE,
-    AFTER_NAME,
-    AFTER_WORD,
-) = range(OWN, OWN + 10)
-"""Reasons for bad lines specific to VW text"""
+BAR, AFTER_TAG, FIELDS, BASE_NUMBER = range(OWN, OWN + 4)
+NAMESPACE, AFTER_NAMESPACE, SCALE, SCALE_RANGE, AFTER_NAME, AFTER_WORD = range(OWN + 4, OWN + 10)
+"""Reasons for bad lines specific to VW text: of what is before the first bar, and of what follows it"""
 
 _NUL, _TAB, _SPACE, _QUOTE, _PLUS, _MINUS, _DOT, _COLON = 0, 9, 32, 39, 43, 45, 46, 58
 _BAR, _NEWLINE = ord("|"), 10

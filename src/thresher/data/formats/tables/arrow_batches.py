@@ -25,7 +25,6 @@ from thresher.data.columns import CATEGORICAL, LABEL, LIST, NUMERIC, SPELLED, TE
 from thresher.data.errors import BadLine, DataError, nonfinite, quote_bytes
 from thresher.data.features.ngrams import rows_of_bytes
 from thresher.data.formats import line_status
-from thresher.data.formats.lines.parse_loop import gather
 from thresher.data.formats.tables import arrow_rows as rows
 from thresher.data.formats.tables.table_rows import (
     NOT_FINITE,
@@ -220,13 +219,13 @@ class BatchParser(TableParser):
         )
         far, extra = kinds.room_for_rests(most), kinds.extra(reading.naming, self._spans)
         rest = table, used, kinds.mask, self._domain.code(), state, self._bad, far, extra, room_for_sorting()
-        parsed = gather(
+        shifted = OFFSET_CODE in kinds.codes
+        parsed = self._gather(
             lambda arrays: rows.encode(count, arrays, *rest),
-            *(describe, as_json, state, self._bad),
-            reading.arenas.columns(count, 2 * most + 16, self._domain.width, OFFSET_CODE in kinds.codes),
-            reading,
+            *(describe, as_json, state),
+            reading.arenas.columns(count, 2 * most + 16, self._domain.width, shifted),
+            kinds.names,
         )
-        reading.take_names(kinds.names)
         skipped = [gap + before for before, gap in enumerate(parsed.gaps)]
         return parsed._replace(chunk=kinds.add_absent(kinds.with_rests(parsed.chunk, far, skipped)))
 
@@ -336,14 +335,9 @@ def _keys_of(
     if array.dictionary.null_count or len(array.dictionary) > len(array):
         return None
     values = cast(texts_of(array.dictionary, kinds.spelling[place]), TEXTS)
-    begins = pc.or_(pc.starts_with(values, " "), pc.starts_with(values, "\t"))
-    may_be = values.filter(pc.or_(pc.equal(pc.binary_length(values), 0), begins)).view(pa.large_binary())
-    if not all(text.strip(SPACES) for text in may_be.to_pylist()):
-        return None
     described, keys = np.zeros(rows.FIELDS, np.int64), np.empty(len(values), np.uint64)
     _note_buffers(described, values)
-    rows.hash_values(described, kinds.seeds[place], keys, naming, place)
-    return keys
+    return keys if rows.hash_values(described, kinds.seeds[place], keys, naming, place) else None
 
 
 def _grams_of(
@@ -353,10 +347,7 @@ def _grams_of(
     texts = cast(texts_of(array, kinds.spelling[place]), TEXTS)
     if texts.null_count:  # a scalar made of Python's makes pyarrow import pandas
         texts = pc.fill_null(texts, "")
-    _, offsets, data = texts.buffers()
-    places = np.zeros(1, np.int64)
-    if len(texts):
-        places = np.frombuffer(offsets, np.int64)[texts.offset : texts.offset + len(texts) + 1]
+    places, data = _places_in(texts)
     return rows_of_bytes(_address(data), places, kinds.grams, int(kinds.seeds[place]), naming, place)
 
 
@@ -426,26 +417,25 @@ def take_rows(batch: pa.RecordBatch, rows: NDArray[np.int64]) -> pa.RecordBatch:
 
 def rows_not_utf8(array: pa.Array) -> NDArray[np.int64]:
     """The rows of an array with text that is not UTF-8, ascending."""
-    types, kind, none = pa.types, array.type, np.zeros(0, np.int64)
-    if types.is_dictionary(kind):
-        wrong = rows_not_utf8(array.dictionary)
-        return np.flatnonzero(np.isin(pc.fill_null(array.indices, -1), wrong)) if wrong.size else none
-    if types.is_list(kind) or types.is_large_list(kind):
-        return np.unique(pc.list_parent_indices(array).to_numpy()[rows_not_utf8(array.flatten())])
-    if not (types.is_string(kind) or types.is_large_string(kind)) or not len(array):
-        return none
-    _, offsets, data = array.buffers()
-    size = np.int32 if types.is_string(kind) else np.int64
-    ends = np.frombuffer(offsets, size)
-    if (
-        data is None
-        or not find_undecoded(
-            np.frombuffer(data, np.uint8)[ends[array.offset] : ends[array.offset + len(array)]]
-        ).size
-    ):
-        return none
-    cells = array.view(as_bytes(kind)).to_pylist()
-    return np.array([k for k, cell in enumerate(cells) if wrong_byte(cell or b"") is not None], np.int64)
+    types, texts, found = pa.types, array, list[int]()
+    while types.is_dictionary(texts.type) or types.is_list(texts.type) or types.is_large_list(texts.type):
+        texts = texts.dictionary if types.is_dictionary(texts.type) else texts.flatten()
+    if types.is_string(texts.type) or types.is_large_string(texts.type):
+        places, data = _places_in(texts)
+        if data and find_undecoded(np.frombuffer(data, np.uint8)[places[0] : places[-1]]).size:
+            for row, cell in enumerate(array.view(as_bytes(array.type)).to_pylist()):
+                some = cell if isinstance(cell, list) else [cell]
+                found += [row] * any(wrong_byte(one or b"") is not None for one in some)
+    return np.array(found, np.int64)
+
+
+def _places_in(texts: pa.Array) -> tuple[NDArray[Any], pa.Buffer | None]:
+    """Where texts begin in their data, and the last one ends; and these data."""
+    if not len(texts):
+        return np.zeros(1, np.int64), None
+    _, offsets, data = texts.buffers()
+    places = np.frombuffer(offsets, np.int32 if pa.types.is_string(texts.type) else np.int64)
+    return places[texts.offset : texts.offset + len(texts) + 1], data
 
 
 def cast(array: pa.Array, kind: pa.DataType) -> pa.Array:
@@ -495,13 +485,10 @@ def texts_of(array: pa.Array, spelling: str) -> pa.Array:
         exponent, nothing = (pa.scalar(text, TEXTS) for text in (f"e-{_DECIMALS[kind.unit]}", ""))
         array = pc.binary_join_element_wise(seconds, exponent, nothing)
     texts = cast(array, TEXTS)
-    if not len(texts):
-        return texts
-    _, offsets, data = texts.buffers()
-    places = np.frombuffer(offsets, np.int64)[texts.offset : texts.offset + len(texts) + 1]
+    places, data = _places_in(texts)
     written = np.empty(int(places[-1] - places[0]) + GROWTH * len(texts) + 1, np.uint8)
     ends = np.empty(len(texts) + 1, np.int64)
-    spell_all(np.int64(data.address if data is not None else 0), places, written, ends)
+    spell_all(np.int64(_address(data)), places, written, ends)
     valid = pc.is_valid(texts).to_numpy(zero_copy_only=False)
     bits = pa.py_buffer(np.packbits(valid, bitorder="little")) if texts.null_count else None
     buffers = [bits, pa.py_buffer(ends), pa.py_buffer(written)]

@@ -423,13 +423,7 @@ class TableSource(TextSource):
 
 
 _LARGE, _LARGEST = pa.decimal256(76, 0), 10**76
-UNREADABLE = (
-    pa.ArrowInvalid,
-    pa.ArrowTypeError,
-    pa.ArrowNotImplementedError,
-    OverflowError,
-    UnicodeEncodeError,
-)
+UNREADABLE = pa.ArrowException, OverflowError, UnicodeEncodeError
 """Errors of pyarrow for values that it cannot convert"""
 _CAST = ", which pyarrow cannot read: cast it, for example to float64, or leave it out"
 NAME = "the table"

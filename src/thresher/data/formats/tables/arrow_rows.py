@@ -30,6 +30,7 @@ from thresher.data.text.words import (
     load_double,
     load_float,
     load_half,
+    load_int,
     load_word,
     past_blanks,
     store_float,
@@ -59,22 +60,17 @@ def _is_valid(bits, at):
 
 
 @scalar
-def _offset(words, at):
-    return np.int64(load_word(words, 8 * at))
-
-
-@scalar
 def _key(form, data, offsets, at, seed, blanks, naming, column):
     """The key of entry `at` of a column of texts or keys: ``(key, whether the entry has a value)``.
 
     Blank texts are values only with `blanks`.
     """
     if form == KEYS:
-        return load_word(data, 8 * _offset(offsets, at)), True
+        return load_word(data, 8 * load_int(offsets, at)), True
     if form == SHORT:
         begin, end = np.int64(load_half(offsets, 4 * at)), np.int64(load_half(offsets, 4 * at + 4))
     else:
-        begin, end = _offset(offsets, at), _offset(offsets, at + 1)
+        begin, end = load_int(offsets, at), load_int(offsets, at + 1)
     key = murmur3_64(data, begin, end - begin, seed)
     there = (begin if blanks else past_blanks(data, begin, end)) < end
     if there:
@@ -103,29 +99,22 @@ def _label_or_weight(kind, data, valid, at, domain):
 
 
 @scalar
-def _classes(c, i, table, domain, target):
-    """Store the list of classes in row `i` of column `c` in `target` (classes,); returns the outcome."""
-    at, lists, first, data = i + table[c, LISTS_FIRST], table[c, LISTS], table[c, FIRST], table[c, DATA]
-    if not _is_valid(table[c, LISTS_VALID], at):
-        return line_status.NO_LABEL
-    target[:] = np.float32(-1)  # no class
-    for entry in range(first + _offset(lists, at), first + _offset(lists, at + 1)):
-        value, outcome = _label_or_weight(table_rows.LABEL, data, table[c, VALID], entry, domain)
-        if outcome == line_status.EXAMPLE:
-            outcome = line_status.enter_class(target, value, domain)
-        if outcome != line_status.EXAMPLE:
-            return outcome
-    return line_status.EXAMPLE
-
-
-@scalar
 def _label(c, i, table, which, domain, targets):
     """Read the label, or labels (into ``targets[i]``), in row `i` of column `c`: ``(first one, outcome)``."""
-    if targets is not None and table[c, LISTS] != 0:
-        outcome = _classes(c, i, table, domain, targets[i])
-        return targets[i, 0], outcome
-    at = table[c, FIRST] + i
-    label, outcome = _label_or_weight(table_rows.LABEL, table[c, DATA], table[c, VALID], at, domain)
+    data, valid, first, lists = table[c, DATA], table[c, VALID], table[c, FIRST], table[c, LISTS]
+    if targets is not None and lists != 0:
+        target, at, outcome = targets[i], i + table[c, LISTS_FIRST], line_status.EXAMPLE
+        if not _is_valid(table[c, LISTS_VALID], at):
+            return target[0], line_status.NO_LABEL
+        target[:] = np.float32(-1)  # no class
+        for entry in range(first + load_int(lists, at), first + load_int(lists, at + 1)):
+            value, outcome = _label_or_weight(table_rows.LABEL, data, valid, entry, domain)
+            if outcome == line_status.EXAMPLE:
+                outcome = line_status.enter_class(target, value, domain)
+            if outcome != line_status.EXAMPLE:
+                break
+        return target[0], outcome
+    label, outcome = _label_or_weight(table_rows.LABEL, data, valid, first + i, domain)
     return line_status.keep_label(targets, i, which, label), outcome
 
 
@@ -193,13 +182,13 @@ def _unstage(r, i, table, kinds, stage, keys, values, nnz, crosses, naming):
     for c in range(codes.size):
         begin, lists = nnz, table[c, LISTS]
         if codes[c] == table_rows.TEXT:  # the keys and values of n-grams
-            for entry in range(_offset(lists, i), _offset(lists, i + 1)):
+            for entry in range(load_int(lists, i), load_int(lists, i + 1)):
                 store_word(out, nnz, load_word(table[c, DATA], 8 * entry))
                 store_float(out_values, nnz, load_float(table[c, OFFSETS], entry))
                 nnz += 1
         elif codes[c] == table_rows.LIST and _is_valid(table[c, LISTS_VALID], i + table[c, LISTS_FIRST]):
             at, first, form = i + table[c, LISTS_FIRST], table[c, FIRST], table[c, FORM]
-            for entry in range(first + _offset(lists, at), first + _offset(lists, at + 1)):
+            for entry in range(first + load_int(lists, at), first + load_int(lists, at + 1)):
                 if _is_valid(table[c, VALID], entry):
                     key, there = _key(
                         *(form, table[c, DATA], table[c, OFFSETS], entry, seeds[c], True, naming),
@@ -288,8 +277,10 @@ def encode(count, columns, table, kinds, mask, domain, state, bad, far, extra, r
 def hash_values(column, seed, out, naming, space):
     """The key (uint64) of every entry of a text column without nulls, described by `column` (FIELDS,).
 
-    Each is entered as a name in the column number `space`.
+    Each is entered as a name in the column number `space`. Returns whether all are values.
     """
-    data, offsets = column[DATA], column[OFFSETS]
+    data, offsets, whole = column[DATA], column[OFFSETS], True
     for i in range(out.size):
-        out[i], _ = _key(LONG, data, offsets, column[FIRST] + i, seed, True, naming, space)
+        out[i], there = _key(LONG, data, offsets, column[FIRST] + i, seed, False, naming, space)
+        whole &= there
+    return whole

@@ -13,6 +13,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -38,7 +39,7 @@ from thresher.data.files.streams import HEAD, LONGEST_HEAD, Previews
 from thresher.data.files.topics import is_topic
 from thresher.data.formats import choosing, line_status
 from thresher.data.formats.lines.line_rows import parse_lines
-from thresher.data.formats.lines.parse_loop import gather, line_at, too_long
+from thresher.data.formats.lines.parse_loop import line_at, too_long
 from thresher.data.formats.tables.spellings import look_at
 from thresher.data.formats.tables.table_rows import LABEL as LABEL_CODE
 from thresher.data.formats.tables.table_rows import (
@@ -344,12 +345,14 @@ class RowParser(TableParser):
         """The cells `beside` of the rows that a filter leaves, with blank lines for the others, so many."""
         if not (names := kinds.beside(self._reading.sliced)):
             return block, 0, {}
-        lines, excluded = block.text[begin : block.size].tobytes().split(b"\n")[:-1], list[int]()
+        lines = block.text[begin : block.size].tobytes().split(b"\n")[:-1]
         rows = {k: row for k, row in enumerate(map(self._reader(kinds, names), lines)) if row}
+        excluded = list[int]()
         if kinds.where:
-            sound = np.array([k for k, (_, is_sound) in rows.items() if is_sound], int)
-            cells = {name: [rows[k][0][c] for k in sound.tolist()] for c, name in enumerate(names)}
-            excluded = np.delete(sound, kinds.where.rows(cells, len(sound))).tolist()
+            sound = {k: row for k, (row, is_sound) in rows.items() if is_sound}
+            tested = {name: [row[c] for row in sound.values()] for c, name in enumerate(names)}
+            kept = kinds.where.rows(tested, len(sound))
+            excluded = np.delete(np.array([*sound], int), kept).tolist()
             for k in excluded:
                 lines[k] = b""
                 del rows[k]
@@ -357,11 +360,8 @@ class RowParser(TableParser):
             text[begin:] = 0
             text[begin : begin + len(left)] = np.frombuffer(left, np.uint8)
             block = block._replace(text=text, size=begin + len(left))
-        return (
-            block,
-            len(excluded),
-            {name: [own[c] for own, _ in rows.values()] for c, name in enumerate(names)},
-        )
+        cells = {name: [row[c] for row, _ in rows.values()] for c, name in enumerate(names)}
+        return block, len(excluded), cells
 
     def _spare(self, block: Block, kinds: ColumnEncodings) -> int:
         """Entries besides one for each byte of a block that must be free for its rows."""
@@ -409,13 +409,12 @@ class RowParser(TableParser):
             long=count > FEW or not what.isdisjoint((TEXT, LIST)) or extra[0] is not None
         )
         rest = self._domain.code(), state, self._bad, extra, rooms
-        parsed = gather(
+        parsed = self._gather(
             lambda arrays: parse(grammar, text, block.size, arrays, *rest),
-            lambda *entry: self._bad_line(block, *entry),
-            lambda start: line_at(block.text, start),
-            *(state, self._bad, arrays, reading),
+            partial(self._bad_line, block),
+            partial(line_at, text),
+            *(state, arrays, kinds.names),
         )
-        reading.take_names(kinds.names)
         return parsed._replace(chunk=kinds.add_absent(kinds.with_rests(parsed.chunk, far)))
 
     def _bad_line(self, block: Block, start: int, at: int, code: int, line: int) -> BadLine:
@@ -449,21 +448,16 @@ class DelimitedParser(RowParser):
         count = len(kinds.names)
         first_at, most = np.full(count + 1, -1, np.int64), block.size // min(count, 2) + 1
         where = self._compiled_dialect, None, room, not text[: block.size].all()
-        parsed = self._rows(block, state, where, first_at, most)
-        return parsed, (*self._notice(block, kinds, first_at), *lines_not_utf8(block))
-
-    def _notice(self, block: Block, kinds: ColumnEncodings, first_at: NDArray[np.int64]) -> list[Any]:
-        """What the rows that begin at `first_at` show: values in empty columns, and a repeated header."""
-        found = list[tuple[str, str, int, str]]()
-        for c in np.flatnonzero(first_at >= 0).tolist():
+        parsed, found = self._rows(block, state, where, first_at, most), list[tuple[str, str, int, str]]()
+        for c in np.flatnonzero(first_at >= 0).tolist():  # values in empty columns, and a repeated header
             start = int(first_at[c])
-            line = int(np.count_nonzero(block.text[block.begin : start] == _NEWLINE)) + 1
-            if c == len(kinds.names):
+            line = int(np.count_nonzero(text[block.begin : start] == _NEWLINE)) + 1
+            if c == count:
                 found.append((HEADER, "", line, ""))
                 continue
-            cell = cells_of(line_at(block.text, start).removesuffix(b"\r"), self._dialect)[c].strip()
+            cell = cells_of(line_at(text, start).removesuffix(b"\r"), self._dialect)[c].strip()
             found.append((LATE, kinds.names[c], line, NUMERIC if NUMBER.fullmatch(cell) else CATEGORICAL))
-        return sorted(found, key=lambda one: one[2])
+        return parsed, (*sorted(found, key=lambda one: one[2]), *lines_not_utf8(block))
 
     def _reader(self, kinds: ColumnEncodings, wanted: Sequence[str]) -> Callable[[bytes], TextRow | None]:
         dialect, header, count, none = self._dialect, kinds.header, len(kinds.names), MOST_COLUMNS + 1

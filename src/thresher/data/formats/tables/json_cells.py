@@ -29,6 +29,7 @@ from thresher.data.text.words import (
     address,
     byte,
     enter,
+    load_int,
     load_word,
     lowest_bit,
     skip_blanks,
@@ -88,12 +89,6 @@ class Objects(NamedTuple):
 
 
 @scalar
-def span_of(spans, c, what):
-    """An entry of the cell of column `c`, given the address of all cells."""
-    return np.int64(load_word(spans, 8 * (SPAN * c + what)))
-
-
-@scalar
 def _is_name(text, at, names, begin, size):
     """Whether the `size` bytes at `at` are those of `names` at `begin`, a multiple of eight."""
     same = True
@@ -105,20 +100,19 @@ def _is_name(text, at, names, begin, size):
 
 
 @scalar
-def _get(fields, c, what):
-    return np.int64(load_word(fields, 8 * (FIELD * c + what)))
-
-
-@scalar
 def _field(text, at, follows, parent, names, fields, count):
     """The field of an object whose name is at `at`, or 0; `follows` says where the expected one is noted."""
-    before = np.int64(load_word(fields, 8 * follows))
-    if _is_name(text, at, names, _get(fields, before, BEGIN), _get(fields, before, SIZE)):
+    before = load_int(fields, follows)
+    if _is_name(
+        text, at, names, load_int(fields, FIELD * before + BEGIN), load_int(fields, FIELD * before + SIZE)
+    ):
         return before
     for k in range(count):
         c = before + k + 1 if before + k < count else before + k + 1 - count
-        same = _get(fields, c, PARENT) == parent
-        if same and _is_name(text, at, names, _get(fields, c, BEGIN), _get(fields, c, SIZE)):
+        same = load_int(fields, FIELD * c + PARENT) == parent
+        if same and _is_name(
+            text, at, names, load_int(fields, FIELD * c + BEGIN), load_int(fields, FIELD * c + SIZE)
+        ):
             store_word(fields, follows, np.uint64(c))
             return c
     return np.int64(0)
@@ -311,12 +305,12 @@ def find_cells(text, line, columns, objects):
         c = np.int64(0)
         if byte(text, at) == _QUOTE:
             c = _field(text, at + 1, follows, parent, names, fields, count)
-        if c == 0 or _get(fields, c, FOUND) == number:
+        if c == 0 or load_int(fields, FIELD * c + FOUND) == number:
             return _BAD
-        at = skip_blanks(text, at + 1 + _get(fields, c, SIZE))
+        at = skip_blanks(text, at + 1 + load_int(fields, FIELD * c + SIZE))
         if byte(text, at) != _COLON:
             return _BAD
-        role, at = _get(fields, c, ROLE), skip_blanks(text, at + 1)
+        role, at = load_int(fields, FIELD * c + ROLE), skip_blanks(text, at + 1)
         store_word(fields, FIELD * c + FOUND, np.uint64(number))
         follows, within = FIELD * c + FOLLOWS, role == WITHIN and byte(text, at) == _OPEN
         if within:
@@ -330,7 +324,7 @@ def find_cells(text, line, columns, objects):
             if at < 0:
                 return _BAD
             if role > IGNORED:
-                place = SPAN * _get(fields, c, PLACE)
+                place = SPAN * load_int(fields, FIELD * c + PLACE)
                 store_word(spans, place + START, np.uint64(begin if kind != NULL else 0))
                 store_word(spans, place + END, np.uint64(stop if kind != NULL else 0))
                 store_word(spans, place + KIND, np.uint64(kind))
@@ -338,7 +332,7 @@ def find_cells(text, line, columns, objects):
                 firsts[c] = KINDS * line + kind
         at = skip_blanks(text, at)
         while parent != 0 and byte(text, at) == _CLOSE:
-            follows, parent = FIELD * parent + FOLLOWS, _get(fields, parent, PARENT)
+            follows, parent = FIELD * parent + FOLLOWS, load_int(fields, FIELD * parent + PARENT)
             at = skip_blanks(text, at + 1)
         ends = byte(text, at) == _CLOSE
         if not ends and byte(text, at) != _COMMA:
@@ -444,8 +438,8 @@ class ObjectFields:
 
         Columns with `roles` are read. The first value is noted of a field for which `watched` returns a text.
         """
-        self._places, self._roles = {name: c for c, name in enumerate(columns)}, roles
-        self._kept, self._watch, self._names_of = kept, watched, [""]
+        self._places, self.roles = {name: c for c, name in enumerate(columns)}, roles
+        self.kept, self._watch, self.names_of = kept, watched, [""]
         self._known = dict[tuple[int, bytes], int]()
         most = 2 * sum(2 + name.count(".") for name in columns) + _MORE + 1
         size = sum(16 * len(name) + 16 for name in columns)
@@ -469,17 +463,17 @@ class ObjectFields:
         found = list[int]()
         for escaped in (False, True)[: 2 - key.isascii()]:
             text = json.dumps(key, ensure_ascii=escaped)[1:].encode("utf-8", "surrogatepass")
-            c, begin = self._known.get((parent, text), len(self._names_of)), self._end
-            if c == len(self._names_of):
+            c, begin = self._known.get((parent, text), len(self.names_of)), self._end
+            if c == len(self.names_of):
                 if c == len(self._fields) or begin + len(text) > self._names.size - _WORD:
                     continue
                 self._names[begin : begin + len(text)] = [*text]
                 self._end = -(-(begin + len(text)) // _WORD) * _WORD
-                role = self._roles.get(name, IGNORED if name in self._kept else WITHIN)
+                role = self.roles.get(name, IGNORED if name in self.kept else WITHIN)
                 self._fields[c] = begin, len(text), c, 0, role, self._places.get(name, 0), 0, parent
                 self._watched[c] = UNSEEN if self._watch(name) else _UNWATCHED
                 self._known[parent, text], self._used[KNOWN] = c, c
-                self._names_of.append(name)
+                self.names_of.append(name)
             found.append(c)
         return found
 
@@ -487,9 +481,3 @@ class ObjectFields:
         """What compiled code needs to read lines of at most `size` bytes."""
         written, spans = np.empty(2 * size, np.uint8), np.zeros((len(self._places), SPAN), np.int64)
         return Objects(self._names, self._fields, spans, written, self._used, self._watched.copy(), spare)
-
-    def found(self, firsts: NDArray[np.int64]) -> list[tuple[str, int, int]]:
-        """The fields that are watched, or new, with the place of the first value of each, and its kind."""
-        return [
-            (self._names_of[c], *divmod(int(firsts[c]), KINDS)) for c in np.flatnonzero(firsts >= 0).tolist()
-        ]

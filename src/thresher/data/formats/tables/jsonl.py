@@ -290,16 +290,15 @@ class JsonlParser(RowParser):
         ignores = columns.tester(layout.ignore)
         # why a field is watched: its values are late, and so ignored, or it is awaited; without this parser
         self._watched: Callable[[str], str] = lambda name: known.get(name, "" if ignores(name) else LATE)
-        self._roles, self._fields, self._kept = list[dict[str, int]](), list[ObjectFields](), list[set[str]]()
+        self._fields = list[ObjectFields]()
         for one in files:
             labels = [name for name, what in zip(one.names, one.what, strict=True) if what == LABEL]
             for name in labels:
                 if (one.roles[name] == CLASSES) != lists:
                     found, wanted = ("no lists", "lists") if lists else ("lists", LISTS_NEED)
                     raise DataError(f"column '{name}' has {found}, but these outputs need {wanted} as labels")
-            self._roles.append({**one.roles, **dict.fromkeys(labels if words else (), WORDS)})
-            self._kept.append({*layout.ignore, *self._roles[-1]})
-            self._fields.append(ObjectFields(one.names, self._roles[-1], self._kept[-1], self._watched))
+            roles = {**one.roles, **dict.fromkeys(labels if words else (), WORDS)}
+            self._fields.append(ObjectFields(one.names, roles, {*layout.ignore, *roles}, self._watched))
 
     def _reader(self, kinds: ColumnEncodings, wanted: Sequence[str]) -> Callable[[bytes], TextRow | None]:
         nested = any("." in field for field in wanted)
@@ -342,8 +341,9 @@ class JsonlParser(RowParser):
         nothing = np.zeros(0, np.uint8)
         where = (0, nothing), objects, nothing, False
         parsed = self._rows(block, state, where, np.full(len(kinds.names) + 1, -1), len(starts), parse)
-        for name, at, kind in self._fields[block.file].found(objects.firsts):
-            line = int(np.searchsorted(starts, at)) + 1
+        for c in np.flatnonzero(objects.firsts >= 0).tolist():
+            at, kind = divmod(int(objects.firsts[c]), KINDS)
+            name, line = self._fields[block.file].names_of[c], int(np.searchsorted(starts, at)) + 1
             noticed += [(what, name, line, _LOOKS[kind])] if (what := self._watched(name)) else []
         return parsed, _sort_noted(noticed)
 
@@ -398,12 +398,12 @@ class JsonlParser(RowParser):
 
     def _object(self, line: bytes, file: int) -> _Object | BadLine:
         """The fields of a line, the values of those that are read as these want them; or the bad line."""
-        read, roles, values = read_object(line), self._roles[file], dict[str, Any]()
+        read, known, values = read_object(line), self._fields[file], dict[str, Any]()
         if isinstance(read, BadLine):
             return read
-        fields = flat(read, self._kept[file])
+        fields = flat(read, known.kept)
         for name, value in fields.items():
-            role = roles.get(name)
+            role = known.roles.get(name)
             if role is None and is_broken(name):
                 written = quote_bytes(name.encode("utf-8", "backslashreplace"))
                 return BadLine("", 0, 1, "names that are valid Unicode", written, line)
@@ -418,7 +418,7 @@ class JsonlParser(RowParser):
                         f" {mention(on_error='skip')}"
                     )
                 return BadLine("", 0, 1, f"{_MEANT[role]} in column '{name}'", found, line)
-        self._fields[file].enter(read)  # of a good line alone: compiled code takes known names for sound
+        known.enter(read)  # of a good line alone: compiled code takes known names for sound
         return _Object(fields, values)
 
 

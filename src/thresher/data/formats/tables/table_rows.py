@@ -23,7 +23,7 @@ from thresher.data.features.crossing import Crosses, extra_of, of_columns, room_
 from thresher.data.features.murmur import hash_columns
 from thresher.data.features.names import numeric_keys
 from thresher.data.formats import line_status
-from thresher.data.formats.lines.parse_loop import bad_table
+from thresher.data.formats.lines.parse_loop import BlockParser
 from thresher.data.labels import VALUES, Domain
 from thresher.data.layout import SettledLayout
 from thresher.data.report import LACKING, LATE, MOST_LATE
@@ -45,13 +45,7 @@ SPELLED, NUMERALS = 16, 32
 booleans; numbers, of which NaN and infinity make the row bad."""
 
 _ALL = np.uint64(2**64 - 1)
-NOT_FINITE = (
-    line_status.NUMBER,
-    line_status.NUMBER_RANGE,
-    line_status.LABEL_NUMBER,
-    line_status.WEIGHT_NUMBER,
-    line_status.OFFSET_NUMBER,
-)
+NOT_FINITE = range(line_status.LABEL_NUMBER, line_status.NUMBER_RANGE + 1)
 """Outcomes of numbers that may not be finite in float32."""
 
 
@@ -190,13 +184,13 @@ def of_cells(kinds: ColumnEncodings, label: int, numerals: int = NUMERALS) -> ND
     return found
 
 
-class TableParser:
+class TableParser(BlockParser):
     """What the parsers of all tables hold: how the columns of files are read, and scratch space."""
 
     def __init__(self, files: Sequence[ColumnEncodings], layout: SettledLayout, reading: Reading) -> None:
         """Raises `DataError` unless the domain has as many labels as there are label columns."""
-        self._files, self._layout, self._reading, domain = files, layout, reading, reading.domain
-        self._domain, self._spans, self._bad = domain, room_for_spans(), bad_table(reading.on_error)
+        super().__init__(reading)
+        self._files, self._layout, self._spans, domain = files, layout, room_for_spans(), reading.domain
         count = len(layout.labels) or 1
         if domain.kind == VALUES and domain.width != count and not domain.open:
             wanted = f"{domain.width} label columns ({mention(label='a,b,...')})"
@@ -236,14 +230,11 @@ def outcome_of(kind, value, status, empty, domain):
             return line_status.EXAMPLE
         return line_status.NUMBER_RANGE if status == OUT_OF_RANGE else line_status.NUMBER
     if empty:
-        none = line_status.NO_LABEL if kind == LABEL else line_status.NO_WEIGHT
-        return line_status.NO_OFFSET if kind == OFFSET else none
+        return line_status.NO_LABEL + kind - LABEL
     if status == FINE and kind == LABEL:
         return line_status.check_label(value, domain)
-    if status == FINE and (kind == OFFSET or value >= np.float32(0)):
-        return line_status.EXAMPLE
-    wrong = line_status.LABEL_NUMBER if kind == LABEL else line_status.WEIGHT_NUMBER
-    return line_status.OFFSET_NUMBER if kind == OFFSET else wrong
+    fits = status == FINE and (kind == OFFSET or value >= np.float32(0))
+    return line_status.EXAMPLE if fits else line_status.LABEL_NUMBER + kind - LABEL
 
 
 _SMALL = 1024

@@ -37,12 +37,12 @@ from thresher.data.formats.tables.json_cells import (
     END,
     KIND,
     NUMBERS,
+    SPAN,
     START,
     Objects,
     enter_classes,
     enter_names,
     find_cells,
-    span_of,
 )
 from thresher.data.text.numbers import FINE, NOT_A_NUMBER, read_double, read_number
 from thresher.data.text.spelling import is_finite, spell, truth
@@ -51,6 +51,7 @@ from thresher.data.text.words import (
     all_digits,
     byte,
     enter,
+    load_int,
     lowest_bit,
     past_blanks,
     same_bytes,
@@ -253,7 +254,7 @@ def _object_row(text, at, objects, row, grams, found):
     if end < 0:
         return at, found, line_status.UNUSUAL, 0
     for c in range(count):
-        code, first, last = codes[c], span_of(spans, c, START), span_of(spans, c, END)
+        code, first, last = codes[c], load_int(spans, SPAN * c + START), load_int(spans, SPAN * c + END)
         nnz, label, weight = found
         if code == table_rows.LIST:
             more, outcome = enter_names(first, last, seeds[c], out[0], out[1], nnz, extra[1], c, objects)
@@ -264,7 +265,7 @@ def _object_row(text, at, objects, row, grams, found):
             found = nnz, label, weight
         else:
             as_text = code == table_rows.CATEGORICAL or code == table_rows.TEXT or code == table_rows.WORD
-            if as_text and span_of(spans, c, KIND) == NUMBERS:
+            if as_text and load_int(spans, SPAN * c + KIND) == NUMBERS:
                 code += table_rows.SPELLED
             found, outcome = _enter_cell(code, zero, first, last, at, c, row, grams, found)
         if outcome != line_status.EXAMPLE:

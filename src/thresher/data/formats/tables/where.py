@@ -215,29 +215,22 @@ _AS: dict[Any, Callable[[str], Any]] = {
 """How a text is read that is compared with a value of this type"""
 
 
-def _scalar(value: object, kind: pa.DataType, column: str, file: str, option: str) -> object:
+def _scalar(value: Any, kind: pa.DataType, column: str, file: str, option: str) -> object:
     """A value converted to the type of a column; raises `DataError` if that is not possible."""
     types = pa.types
     text = types.is_temporal(kind) or types.is_string(kind) or types.is_large_string(kind)
     text = text or types.is_string_view(kind) or types.is_binary(kind) or types.is_large_binary(kind)
+    whole, number = types.is_integer(kind), types.is_floating(kind) or types.is_decimal(kind)
+    shown = f"'{value}'" if isinstance(value, str) else str(value).lower()
+    if not {str: text, bool: types.is_boolean(kind), Decimal: whole or number}[type(value)]:
+        hint = " (put text in single quotes)" if text else ""
+        raise DataError(f"{file}: column '{column}' of type {kind} cannot be compared with {shown}{hint}")
     try:
-        if text and isinstance(value, str):
-            return pa.scalar(value).cast(kind)
-        if types.is_boolean(kind) and isinstance(value, bool):
-            return pa.scalar(value)
-        if isinstance(value, Decimal) and types.is_decimal(kind):
-            return pa.scalar(value)
-        if isinstance(value, Decimal) and types.is_floating(kind):
-            return pa.scalar(float(value)).cast(kind)
-        if isinstance(value, Decimal) and types.is_integer(kind):
+        if whole:
             return pa.scalar(int(value), kind) if value == int(value) else pa.scalar(float(value))
+        found = pa.scalar(float(value) if types.is_floating(kind) else value)
+        return found if types.is_decimal(kind) else found.cast(kind)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OverflowError) as error:
         raise DataError(
-            f"{file}: {_show(value)} is not a value of column '{column}' with type {kind} ({option})"
+            f"{file}: {shown} is not a value of column '{column}' with type {kind} ({option})"
         ) from error
-    hint = " (put text in single quotes)" if text else ""
-    raise DataError(f"{file}: column '{column}' of type {kind} cannot be compared with {_show(value)}{hint}")
-
-
-def _show(value: object) -> str:
-    return f"'{value}'" if isinstance(value, str) else str(value).lower()
