@@ -12,7 +12,7 @@ from benchmarks.report import Goal
 from benchmarks.setting import Setting
 from thresher.data import open_source
 from thresher.data.files.blocks import BLOCK_BYTES, BlockReader, TextBuffer
-from thresher.data.formats.choosing import parser_of
+from thresher.data.formats.choosing import module_of
 from thresher.data.labels import DOMAINS
 from thresher.data.layout import Layout
 from thresher.data.sources.reader import Arenas, Reading
@@ -29,7 +29,7 @@ def source_pass(path: Path, threads: int, layout: Layout | None = None) -> None:
 
 def parser_alone(path: Path, layout: Layout) -> Sample:
     """Time the parser only, excluding reading."""
-    parser = parser_of(layout.format)(layout, Reading(DOMAINS["binary"], "fail", Arenas(4)))
+    parser = module_of(layout.format).parser(layout, Reading(DOMAINS["binary"], "fail", Arenas(4)))
     blocks = BlockReader([str(path)])
     buffer, wall, cpu = TextBuffer(BLOCK_BYTES), 0.0, 0.0
     while (block := blocks.fill(buffer)) is not None:

@@ -24,7 +24,7 @@ from tests.data.samples import SAMPLES, VARIANTS, Sample
 from thresher.data.features import ngrams
 from thresher.data.files.blocks import LINES, PAD, Block
 from thresher.data.files.streams import Previews
-from thresher.data.formats.choosing import opener_of, parser_of
+from thresher.data.formats.choosing import module_of
 from thresher.data.formats.listing import LINES as LINE_FORMATS
 from thresher.data.formats.tables import delimited
 from thresher.data.formats.tables.arrow_batches import BatchParser, TableBlock
@@ -121,9 +121,9 @@ def parser(sample: Sample, layout: Layout, folder: Path, arenas: Arenas, domain:
     path = folder / f"data{sample.ending}"
     sample.write([*sample.head, *sample.good(20, 0)], path)
     if sample.format in LINE_FORMATS:
-        form = parser_of(sample.format)
+        form = module_of(sample.format).parser
     else:
-        layout, form = opener_of(sample.format)(
+        layout, form = module_of(sample.format).open_table(
             [str(path)], replace(layout, format=sample.format), Previews(), RowsAsked()
         )
     return form(layout, Reading(domain_of(domain), "quarantine", arenas))

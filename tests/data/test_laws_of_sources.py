@@ -15,7 +15,6 @@ from tests.data.reference import rows_of, same
 from tests.data.samples import PACKERS, SAMPLES, VARIANTS, Sample
 from thresher.data import Chunk, DataError, Report, open_source
 from thresher.data.files.streams import RawFile
-from thresher.data.formats.choosing import is_in_batches
 from thresher.data.formats.listing import FORMATS
 from thresher.data.formats.tables import arrow_files
 from thresher.data.sources.reader import Pipeline
@@ -136,7 +135,7 @@ def test_pauses_of_a_stream_change_no_row(tmp_path: Path, name: str, monkeypatch
     sample = ALL[name]
     path = written(sample, tmp_path / f"data{sample.ending}", sample.mixed(40, 20, 5)[0])
     source, text = opened(sample, path), path.read_bytes()
-    if is_in_batches(sample.format):
+    if FORMATS[sample.format].batches:
         return
     expected, pipe = read(source), tmp_path / "pipe"
     os.mkfifo(pipe)

@@ -195,6 +195,22 @@ FORMATS: dict[str, Callable[[Path], Any]] = {
 }
 
 
+@pytest.mark.parametrize("ending", ["parquet", "jsonl"])
+def test_a_column_that_is_empty_in_the_first_file_is_spelled_as_in_the_next(
+    ending: str, tmp_path: Path
+) -> None:
+    files = [tmp_path / f"{k}.{ending}" for k in range(2)]
+    for path, (flag, code) in zip(files, [(None, None), (True, 7)], strict=True):
+        rows = [{"label": k, "flag": flag, "code": code} for k in range(2)]
+        if ending == "jsonl":
+            path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+        else:
+            pq.write_table(pa.Table.from_pylist(rows), path)
+    layout = Layout(ending, label="label", categorical=("code",))
+    spelling = open_source([*map(str, files)], layout=layout).layout.spelling_of
+    assert spelling == {"label": "", "flag": "boolean", "code": "number"}
+
+
 def opened(data: Any, layout: Any) -> Any:
     if not isinstance(data, Path):
         return table_source(data, layout=replace(layout, format=""))

@@ -25,7 +25,7 @@ from thresher.data.features.names import Namer, Names
 from thresher.data.files.blocks import LINES, MARK, PAD, Block, check_is_text
 from thresher.data.files.paths import binary_kind
 from thresher.data.formats import listing
-from thresher.data.formats.choosing import parser_of
+from thresher.data.formats.choosing import module_of
 from thresher.data.formats.tables import delimited, jsonl
 from thresher.data.formats.tables.arrow_batches import BatchParser, TableBlock, sound
 from thresher.data.formats.tables.arrow_files import END_OF_STREAM, kinds_by
@@ -323,7 +323,7 @@ class BodyReader:
         reading = Reading(domain, SKIP, self._arenas, **more)
         if form not in listing.TABLES:
             check_ids(form, ids)
-            return parser_of(form)(layout, reading)
+            return module_of(form).parser(layout, reading)
         used = layout if labelled else layout.unlabelled()
         if body.batch is not None:
             return BatchParser([kinds_by(used, body.batch.schema, _NAME, ids)], layout, reading)

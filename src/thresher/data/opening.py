@@ -176,7 +176,7 @@ def open_source(
         raise DataError(f"{display_name(alone[0])}: other processes cannot read {what}; give a file")
     given = choosing.check_layout(_in_its_format(given, names, previews))
     if topic := next(filter(is_topic, names), None):
-        if choosing.is_in_batches(given.format):
+        if FORMATS[given.format].batches:
             raise DataError(f"{topic}: read as lines, in which there is no {FORMATS[given.format].title}")
         if WITH in topic_of(topic).url.options and given.format != "jsonl":
             raise DataError(
@@ -191,16 +191,16 @@ def open_source(
         if marked and given.format not in TABLES:
             raise without_columns(f"{given.format} has", marked)
         if given.format not in TABLES:
-            settled, form = settle_without_columns(given), choosing.parser_of(given.format)
+            settled, form = settle_without_columns(given), choosing.module_of(given.format).parser
         else:
             unseen = ids and not has_columns(given)
             without = replace(given, ignore=(*given.ignore, ids)) if unseen else given
-            settled, form = choosing.opener_of(given.format)(names, without, previews, asked)
+            settled, form = choosing.module_of(given.format).open_table(names, without, previews, asked)
     except DataError as error:
         if (hinted := _with_hint(error, names[0], given, layout, previews)) is error:
             raise
         raise hinted from error
-    in_batches = choosing.is_in_batches(settled.format)
+    in_batches = FORMATS[settled.format].batches
     kind = import_module("thresher.data.formats.tables.arrow_files").TableSource if in_batches else TextSource
     source: TextSource = kind(
         *(names, settled, form, given, asked._replace(ids=ids or settled.grouped_by)),

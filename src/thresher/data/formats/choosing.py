@@ -44,19 +44,14 @@ CSV_OF_TABS = mention(format="csv", delimiter=r"\t")
 """How a file with tabs between its cells, some of them in quotes, is read"""
 
 
-def parser_of(name: str) -> Any:
-    """The function that makes a parser of a line format, given a layout and a `Reading`."""
-    return import_module(f"thresher.data.formats.lines.{name}").parser
+def module_of(name: str) -> Any:
+    """The module of a format.
 
-
-def opener_of(name: str) -> Any:
-    """The function that settles the columns of files in a table format, and makes their parser."""
-    return import_module(f"thresher.data.formats.tables.{listing.TABLES[name].module}").open_table
-
-
-def is_in_batches(name: str) -> bool:
-    """Whether a format is read in batches instead of blocks of lines."""
-    return name in listing.TABLES and listing.TABLES[name].batches
+    Of a format of lines, its function `parser` makes a parser, given a layout and a `Reading`; of tables,
+    `open_table` settles the columns of files, and makes what makes their parsers.
+    """
+    module = listing.FORMATS[name].module
+    return import_module(f"thresher.data.formats.{f'tables.{module}' if module else f'lines.{name}'}")
 
 
 def check_format(name: str) -> str:

@@ -26,7 +26,7 @@ from thresher.data.files.paths import display_name, is_stream, size_of
 from thresher.data.files.remote import is_remote
 from thresher.data.files.streams import Previews
 from thresher.data.formats import choosing
-from thresher.data.formats.choosing import is_in_batches
+from thresher.data.formats.listing import FORMATS
 from thresher.data.labels import NAME_WORDS, Domain, domain_of, trained_on
 from thresher.data.layout import AnyLayout, Extension, SettledLayout, chosen_in
 from thresher.data.report import MOST_LATE, NEW, Noticed, Report
@@ -297,7 +297,7 @@ class ParsedSource(Source):
         A file in which columns were found gets none: its format is right.
         """
         form = self.layout.format
-        sure = not form or is_in_batches(form) or (len(self.layout.columns) > 1 and not self.of_a_model)
+        sure = not form or FORMATS[form].batches or (len(self.layout.columns) > 1 and not self.of_a_model)
         hint = "" if sure else choosing.hint(bad.raw, form, self.of_a_model)
         words = trained_on(self.domain) if self.of_a_model else NAME_WORDS
         return f"{str(bad).removesuffix(as_shown(words))}; {hint}" if hint else str(bad)

@@ -172,13 +172,13 @@ class LineParser(BlockParser):
         if crosses is not None:
             crosses.spans[0, crossing.MET] = 0
 
-        def parse(columns: RowArrays) -> int:
-            given = (text, size, columns, domain, state, self._bad, self._extra, self._rooms)
-            result: int = rows.parse_lines(self._grammar, *given)
-            return result
-
-        describe, line_of = partial(self._bad_line, text), partial(line_at, text)
-        parsed = self._gather(parse, describe, line_of, state, columns, self._texts)
+        rest = domain, state, self._bad, self._extra, self._rooms
+        parsed = self._gather(
+            lambda columns: rows.parse_lines(self._grammar, text, size, columns, *rest),
+            partial(self._bad_line, text),
+            partial(line_at, text),
+            *(state, columns, self._texts),
+        )
         met = 0 if crosses is None else int(crosses.spans[0, crossing.MET])
         noticed = [(AWAITED, name, 0, "") for name in (*self._texts, *(one for _, one in self._factors))]
         noticed += [(FOUND, name, 0, "") for place, name in self._factors if met >> place & 1]
@@ -194,8 +194,8 @@ class LineParser(BlockParser):
     def _bad_line(self, text: NDArray[np.uint8], start: int, at: int, outcome: int, line: int) -> BadLine:
         raw = line_at(text, start)
         at = start if outcome in (line_status.SUM_RANGE, line_status.PRODUCTS) else at  # of the whole line
-        words = raw[at - start :].split(None, 1)
-        token = words[0] if words and not raw[at - start : at - start + 1].isspace() else b""
+        rest = raw[at - start :]
+        token = rest.split(None, 1)[0] if rest[:1].strip() else b""
         if outcome in _OF_LABEL and self._domain.kind != ONE:
             token = token.partition(b",")[0] or token
         expected = self._expected[outcome]
@@ -203,11 +203,7 @@ class LineParser(BlockParser):
             expected = "one label (lists need outputs labels:LO-HI or values:K)"
         if token.lstrip(b"+-")[:3].lower().decode("latin-1") in _NOT_FINITE:
             expected = expected.replace("a number", "a finite number")
-        found = (
-            quote_bytes(token)
-            if token
-            else ("a blank" if raw[at - start :].strip() else "the end of the line")
-        )
+        found = quote_bytes(token) if token else "a blank" if rest.strip() else "the end of the line"
         found += self._advice(outcome, raw, at - start)
         found += hint_of_words(token, self._domain) if outcome == line_status.LABEL_NUMBER else ""
         return BadLine("", line + 1, at - start + 1, expected, found, raw)

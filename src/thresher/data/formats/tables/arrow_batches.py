@@ -204,7 +204,7 @@ class BatchParser(TableParser):
         describe: Callable[..., BadLine],
         as_json: Callable[[int], bytes],
     ) -> Parsed:
-        """The rows of a batch; see `gather`."""
+        """The rows of a batch; see `_gather`."""
         reading, count = self._reading, batch.num_rows
         read = [c for c, kind in enumerate(kinds.what) if kind in (*NUMBERS, CATEGORICAL, LIST, TEXT)]
         table, held, most = np.zeros((len(read), rows.FIELDS), np.int64), list[Any](), 0
@@ -213,10 +213,8 @@ class BatchParser(TableParser):
             own, features = self._describe(row, batch.column(kinds.names[c]), kinds, c)
             held.append(own)
             most += features
-        state, used = (
-            np.zeros(line_status.COUNTERS, np.int64),
-            (kinds.codes[read], kinds.keys[read], kinds.seeds[read]),
-        )
+        state = np.zeros(line_status.COUNTERS, np.int64)
+        used = kinds.codes[read], kinds.keys[read], kinds.seeds[read]
         far, extra = kinds.room_for_rests(most), kinds.extra(reading.naming, self._spans)
         rest = table, used, kinds.mask, self._domain.code(), state, self._bad, far, extra, room_for_sorting()
         shifted = OFFSET_CODE in kinds.codes
@@ -233,14 +231,11 @@ class BatchParser(TableParser):
         self, row: NDArray[np.int64], array: pa.Array, kinds: ColumnEncodings, c: int
     ) -> tuple[object, int]:
         """Describe column `c`; returns what to keep alive, and the maximum number of features."""
-        kind, most, bits = kinds.what[c], len(array), None
-        if kind == LABEL and (self._domain.kind == LISTED) != _is_list(array.type):
-            wanted = "lists" if self._domain.kind == LISTED else LISTS_NEED
-            raise DataError(
-                f"column '{kinds.names[c]}' has type {array.type}, but these outputs need {wanted} as labels"
-            )
+        kind, most, bits, listed = kinds.what[c], len(array), None, self._domain.kind == LISTED
+        if kind == LABEL and listed != _is_list(array.type):
+            wanted = f"but these outputs need {'lists' if listed else LISTS_NEED} as labels"
+            raise DataError(f"column '{kinds.names[c]}' has type {array.type}, {wanted}")
         if kind == LABEL:
-            listed = self._domain.kind == LISTED
             array = cast(array, pa.large_list(pa.float64())) if listed else self._labels(array)
         elif kind in columns.NUMBERS:
             array = cast(array, pa.float64())

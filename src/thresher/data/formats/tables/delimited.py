@@ -73,6 +73,7 @@ _OPEN = (
     " quotes, and rows with line breaks in cells as JSON lines or Parquet"
 )
 _DELIMITING = b",;\t| "
+_TO_FIRST_ROW = re.compile(rb"(?:%b)?(?:\r?\n)*+[^\n]+\n" % MARK)
 
 
 class Dialect(NamedTuple):
@@ -82,7 +83,7 @@ class Dialect(NamedTuple):
     quotes: bool
     """whether cells may be quoted"""
     cell: re.Pattern[bytes]
-    """a delimiter, and the text of the cell after it, which is quoted, or is not"""
+    """a byte, the delimiter if the row is sound, and the text of the cell after it, quoted or not"""
     missing: frozenset[bytes]
     """cells that mean a missing value"""
 
@@ -93,7 +94,7 @@ def dialect_of(layout: AnyLayout) -> Dialect:
     return Dialect(
         delimiter,
         layout.format == "csv" and layout.quoting,
-        re.compile(rb'%b(?:"((?:[^"]|"")*+)|([^%b]*+))' % (2 * (re.escape(delimiter),))),
+        re.compile(rb'(?s:.)(?:"((?:[^"]|"")*+)"?|([^%b]*+))' % re.escape(delimiter)),
         frozenset(one.encode() for one in layout.missing),
     )
 
@@ -209,13 +210,11 @@ def first_values(
             raise DataError(f"{name}: the name of a column is in quotes, {one}; {_WITH_QUOTES}")
         header = as_header(first) if _can_repeat(cells) else b""
         lines = [line for line in lines[1:] if as_header(line) != header]
-    table = [[] if b"\0" in line else cells_of(line, dialect) for line in lines[:most]]
-    table = [row for row in table if len(row) == len(names)]
-    values = [
-        [cell for cell in one if cell.strip() and cell not in dialect.missing]
-        for one in (zip(*table, strict=True) if table else ((),) * len(names))
-    ]
-    return names, header, values
+    rows = [cells_of(line, dialect) for line in lines[:most] if b"\0" not in line]
+    table = [row for row in rows if len(row) == len(names)]
+    by_column = zip(*table, strict=True) if table else ((),) * len(names)
+    missing = dialect.missing
+    return names, header, [[c for c in cells if c.strip() and c not in missing] for cells in by_column]
 
 
 def as_header(line: bytes) -> bytes:
@@ -252,13 +251,8 @@ def beginning(name: str, previews: Previews, live: bool) -> bytes:
 
     def first(head: bytes) -> int:
         check_is_text(head, name)
-        at = len(MARK) if head.startswith(MARK) else 0
-        while at < len(head):
-            end = head.find(b"\n", at) + 1
-            if end <= at or head[at:end] not in (b"\n", b"\r\n"):
-                return end if end > at else 0
-            at = end
-        return 0
+        found = _TO_FIRST_ROW.match(head)
+        return found.end() if found else 0
 
     return previews.text(name, first if live and is_stream(name) else None)
 
@@ -295,16 +289,6 @@ not, the row is bad, whatever a filter says"""
 
 class RowParser(TableParser):
     """Parses blocks of lines whose rows have cells into chunks; formats say where cells are."""
-
-    def __init__(
-        self,
-        files: Sequence[ColumnEncodings],
-        layout: SettledLayout,
-        reading: Reading,
-        codes: Sequence[NDArray[np.int64]],
-    ) -> None:
-        super().__init__(files, layout, reading)
-        self._codes = codes
 
     def parse(self, block: Block) -> Parsed:
         """Parse the examples of a block into arrays of an arena."""
@@ -394,7 +378,7 @@ class RowParser(TableParser):
         arrays.indptr[0], extra = 0, kinds.extra(reading.naming, self._spans)
         far = kinds.room_for_rests(block.size // 4)
         grammar = Cells(
-            (self._codes[block.file], kinds.keys, kinds.seeds),
+            (kinds.codes, kinds.keys, kinds.seeds),
             first_at,
             np.frombuffer(kinds.header, np.uint8),
             *where,
@@ -426,7 +410,7 @@ class DelimitedParser(RowParser):
 
     def __init__(self, files: Sequence[ColumnEncodings], layout: SettledLayout, reading: Reading) -> None:
         label = WORD if reading.domain.words else LABEL_CODE
-        super().__init__(files, layout, reading, [of_cells(one, label) for one in files])
+        super().__init__([of_cells(one, label) for one in files], layout, reading)
         self._dialect, self.room = dialect_of(layout), np.zeros(0, np.uint8)
         if self._domain.kind == LISTED and not self._domain.open:
             raise DataError(

@@ -283,7 +283,7 @@ class JsonlParser(RowParser):
     def __init__(self, files: Sequence[ColumnEncodings], layout: SettledLayout, reading: Reading) -> None:
         words, lists = reading.domain.words is not None, reading.domain.kind == LISTED
         label = table_rows.WORD if words else table_rows.CLASSES if lists else table_rows.LABEL
-        super().__init__(files, layout, reading, [of_cells(one, label, table_rows.SPELLED) for one in files])
+        super().__init__([of_cells(one, label, table_rows.SPELLED) for one in files], layout, reading)
         known = {name: LATE if kind == EMPTY else "" for name, kind in layout.kind_of.items()}
         known |= dict.fromkeys(layout.awaited, FOUND)
         known.setdefault(next((one.ids for one in files if one.ids), ""), "")
@@ -306,12 +306,11 @@ class JsonlParser(RowParser):
         def read(line: bytes) -> TextRow | None:
             if not line.strip():
                 return None
-            one, cells = object_in(line), list[str]()
-            found = one or {}
-            found = flat(found, ()) | found if nested else found
-            for value in map(found.get, wanted):  # numbers as written
-                cells.append(value if isinstance(value, str) else "" if value is None else _to_json(value))
-            return cells, one is not None
+            row = object_in(line)
+            found = flat(row or {}, ()) | (row or {}) if nested else row or {}
+            cells = ("" if value is None else value for value in map(found.get, wanted))
+            # numbers as written
+            return [one if isinstance(one, str) else _to_json(one) for one in cells], row is not None
 
         return read
 

@@ -175,13 +175,12 @@ def kinds_of(
     )
 
 
-def of_cells(kinds: ColumnEncodings, label: int, numerals: int = NUMERALS) -> NDArray[np.int64]:
-    """The codes of columns, that of labels `label`, marked where cells are spelled; numbers as `numerals`."""
+def of_cells(kinds: ColumnEncodings, label: int, numerals: int = NUMERALS) -> ColumnEncodings:
+    """`kinds` with `label` as the code of labels, and the codes of cells that are spelled marked as such."""
     numbers = np.array(kinds.spelling) == columns.AS_NUMBER
     marks = np.where(numbers, numerals, SPELLED * np.isin(kinds.spelling, columns.SPELLED))
     marked = np.isin(kinds.what, (columns.CATEGORICAL, columns.TEXT))
-    found: NDArray[np.int64] = np.where(kinds.codes == LABEL, label, kinds.codes) + marks * marked
-    return found
+    return kinds._replace(codes=np.where(kinds.codes == LABEL, label, kinds.codes) + marks * marked)
 
 
 class TableParser(BlockParser):
