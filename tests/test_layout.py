@@ -121,8 +121,8 @@ ROOMS = ("text", "files", "features", "sources", "formats.lines", "formats.table
 # folder -> the most lines that its modules may have: who adds says in the same commit what goes, or raises
 # the figure and says why
 SIZES = {
-    "all": 58_074,
-    "data": 16_866,
+    "all": 58_088,
+    "data": 16_880,
     "learning": 13_412,
     "parts": 5_282,
     "engine": 4_724,

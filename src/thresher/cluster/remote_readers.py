@@ -63,10 +63,10 @@ def reads_elsewhere(function: F) -> F:
     """Decorate a function: it takes `workers` and `ray`, and reads its files as `reading_elsewhere` says."""
 
     @functools.wraps(function)
-    def reading(*args: Any, workers: int | None = None, ray: str | None = None, **options: Any) -> Any:
+    def reading(*args: Any, workers: int | None = None, ray: str | None = None, **kwargs: Any) -> Any:
         if workers is None and ray is None:  # a row is predicted in 16 µs, and a context would take 2
-            return function(*args, **options)
+            return function(*args, **kwargs)
         with reading_elsewhere(workers, ray):
-            return function(*args, **options)
+            return function(*args, **kwargs)
 
     return cast(F, reading)

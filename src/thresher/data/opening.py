@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import closing
 from dataclasses import replace
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
@@ -34,7 +34,7 @@ from thresher.data.layout import (
 )
 from thresher.data.source import Source
 from thresher.data.sources.parsed import ParsedSource, TextSource
-from thresher.data.sources.reader import TAG, RowsAsked
+from thresher.data.sources.reader import TAG, OpenOptions, RowsAsked
 from thresher.options.messages import mention
 
 if TYPE_CHECKING:
@@ -46,11 +46,13 @@ Opener = Callable[[Any, Domain], Source]
 """Opens a source, given a layout and a label domain"""
 
 
-def table_source(table: Any, **options: Any) -> StreamSource:
+def table_source(
+    table: Any, *, domain: str | Domain = "binary", **options: Unpack[OpenOptions]
+) -> StreamSource:
     """A source of the rows of `table`, which has ``__arrow_c_stream__``: see `arrow_streams.StreamSource`."""
     from thresher.data.formats.tables.arrow_files import StreamSource
 
-    return StreamSource(table, **options)
+    return StreamSource(table, domain, **options)
 
 
 def _with_hint(

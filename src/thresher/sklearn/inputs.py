@@ -128,12 +128,12 @@ def source_of(estimator: Any, X: Any) -> Source:
     `DataError`.
     """
     jobs = estimator.n_jobs or 1  # as in scikit-learn: -1 means all processors
-    options: dict[str, Any] = {"threads": jobs if jobs > 0 else max(1, (os.cpu_count() or 1) + 1 + jobs)}
+    threads = jobs if jobs > 0 else max(1, (os.cpu_count() or 1) + 1 + jobs)
     if (layout := vars(estimator).get("_layout")) is None:
         layout = replace(layout_of(estimator) or layouts.Layout(), gaps=estimator.centres())
     if estimator._kind in (arrays.ROWS, arrays.TEXTS):
-        return any_data.of_examples([*X], None, None, "open", {**options, "layout": layout})
-    return any_data.of_table(X, layout, **options)
+        return any_data.of_examples([*X], None, None, "open", {"threads": threads, "layout": layout})
+    return any_data.of_table(X, layout, threads)
 
 
 def importances(given: Any, count: int) -> NDArray[np.float64]:

@@ -148,9 +148,9 @@ Make = Callable[..., Model]
 """Makes a new model of a rule, with the options that it is given."""
 
 
-def learned(make: Make, chunk: Chunk, **options: Any) -> Model:
+def learned(make: Make, chunk: Chunk, **changes: Any) -> Model:
     """A model that has learned a chunk."""
-    model = make(**options)
+    model = make(**changes)
     model.learn(chunk)
     return model
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -29,7 +29,7 @@ from thresher.data.log.source import open_log
 from thresher.data.opening import without_columns
 from thresher.data.source import BesideRows
 from thresher.data.source import groups_of as groups_of
-from thresher.data.sources.reader import current_readers
+from thresher.data.sources.reader import OpenOptions, current_readers
 from thresher.options.messages import mention
 
 if TYPE_CHECKING:
@@ -149,7 +149,7 @@ def as_source(
     *,
     groups: ArrayLike | None = None,
     offsets: ArrayLike | None = None,
-    **options: Any,
+    **options: Unpack[OpenOptions],
 ) -> Source:
     """Turn `data` into a source; a source is returned unchanged.
 
@@ -213,7 +213,7 @@ def is_table(data: object, layout: AnyLayout | None) -> bool:
     return hasattr(data, arrays.STREAM) or (not is_bare(layout) and _holds(data, Mapping))
 
 
-def _as_source(data: Any, domain: str | Domain, options: dict[str, Any]) -> Source:
+def _as_source(data: Any, domain: str | Domain, options: OpenOptions) -> Source:
     if isinstance(data, Source):
         return data
     if isinstance(data, Chunk):
@@ -266,11 +266,11 @@ def _without_rows(data: object) -> DataError:
     return DataError(f"data must be {_KINDS}, not {type(data).__name__}{hint}")
 
 
-def _of_files(paths: list[Any], domain: str | Domain, options: dict[str, Any]) -> Source:
+def _of_files(paths: list[Any], domain: str | Domain, options: OpenOptions) -> Source:
     """The source of files, or of one log."""
     if len(paths) != 1 or not is_log(paths[0]):
         return open_source(paths, domain=domain, **options)
-    chosen = next((options[name] for name in ("where", "ids", "marked") if options.get(name)), "")
+    chosen = options.get("where") or options.get("ids") or options.get("marked") or ""
     return open_log(paths[0], domain, options.get("layout"), chosen)
 
 
@@ -301,7 +301,7 @@ def _are_texts(data: Any) -> bool:
     return bool(known) and all(isinstance(one, str) for one in known)
 
 
-def of_examples(X: Any, y: Any, weights: Any, domain: str | Domain, options: dict[str, Any]) -> Source:
+def of_examples(X: Any, y: Any, weights: Any, domain: str | Domain, options: OpenOptions) -> Source:
     """A source of examples with separate labels, or of examples without labels: see `_are_examples`.
 
     The options are those of `as_source`; the layout says how names and texts become features.
@@ -316,8 +316,10 @@ def of_examples(X: Any, y: Any, weights: Any, domain: str | Domain, options: dic
     table = None if as_matrix else _as_table(X, layout)
     if table is not None:
         table, layout = _join(table, y, weights, layout, wanted)
-        options = {**options, "layout": layout, "weighed_beside": weights is not None}
-        return table_source(table, domain=domain, **options)
+        options = {**options, "layout": layout}
+        source = table_source(table, domain=domain, **options)
+        source.weighed_beside = weights is not None
+        return source
     wanted = wanted.of_words(words) if wanted.most else wanted
     labels: Any = None if y is None else arrays.numbers_of(y, wanted.of_words(words))
     if wanted.kind == ONE and np.ndim(labels) == 2:
@@ -533,7 +535,7 @@ def dictionaries_of(frame: Any) -> list[dict[Any, Any]]:
     return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
 
 
-def of_table(X: Any, layout: AnyLayout, **options: Any) -> Source:
+def of_table(X: Any, layout: AnyLayout, threads: int) -> Source:
     """A source of the rows of a table without labels, by its own columns unless the layout knows some.
 
     `DataError`.
@@ -543,7 +545,7 @@ def of_table(X: Any, layout: AnyLayout, **options: Any) -> Source:
         raise DataError(
             "labels and weights are given as y and sample_weight, so the layout must not name them"
         )
-    return table_source(X, domain="open", layout=layout, unlabelled=True, **options)
+    return table_source(X, domain="open", layout=layout, unlabelled=True, threads=threads)
 
 
 def beginning(X: Any, as_matrix: bool) -> Any:

@@ -313,8 +313,8 @@ class TextSource(ParsedSource):
     _read_all = False
     """whether `_read` covers all files"""
 
-    def __init__(self, names: list[str], *given: Any, **options: Any) -> None:
-        super().__init__(names, *given, **options)
+    def __init__(self, names: list[str], *args: Any, **kwargs: Any) -> None:
+        super().__init__(names, *args, **kwargs)
         self.readers = reading.current_readers.get()
         """what reads and parses blocks in other processes; None: threads of this one"""
         self.rereadable = not any(is_stream(name) for name in names)

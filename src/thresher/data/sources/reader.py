@@ -18,7 +18,7 @@ from contextlib import closing, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from itertools import repeat
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypedDict, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +29,7 @@ from thresher.data.files.blocks import Block, BlockReader, TextBuffer
 from thresher.data.files.content import ReadSoFar
 from thresher.data.files.paths import size_of
 from thresher.data.labels import Domain
+from thresher.data.layout import AnyLayout
 from thresher.data.report import FIRST_BAD
 
 if TYPE_CHECKING:
@@ -89,6 +90,20 @@ class RowsAsked(NamedTuple):
     ids: str = ""
     marked: str = ""
     live: bool = False
+
+
+class OpenOptions(TypedDict, total=False):
+    """How data are read, as `open_source` takes it."""
+
+    layout: AnyLayout | None
+    on_error: str
+    threads: int | None
+    block_bytes: int | None
+    unlabelled: bool
+    where: str
+    ids: str
+    marked: str
+    live: bool
 
 
 def fill_gaps(good: Sequence[T], gaps: Iterable[int], bad: Iterable[T]) -> list[T]:

@@ -70,14 +70,14 @@ class Model(BasePredictor):
     array([1.00000001])
     """
 
-    def __init__(self, rule: Recipe | Spec = "ft-ftrl", loss: Spec | None = None, **options: Any) -> None:
+    def __init__(self, rule: Recipe | Spec = "ft-ftrl", loss: Spec | None = None, **given: Any) -> None:
         known = [*options_of(RecipeOptions), "layout", "offset"]
-        if reading := [name for name in options if name not in known and name in options_of(ReadOptions)]:
+        if reading := [name for name in given if name not in known and name in options_of(ReadOptions)]:
             say = "says how to read data: give it to learn, learn_one or thresher.train"
             raise TypeError(f"Model has no option {reading[0]}, which {say}")
-        check_names(type(self), options, known)
-        options |= {} if loss is None else {"loss": loss}
-        recipe = replace(rule, **options) if isinstance(rule, Recipe) else Recipe(rule, **options)
+        check_names(type(self), given, known)
+        given |= {} if loss is None else {"loss": loss}
+        recipe = replace(rule, **given) if isinstance(rule, Recipe) else Recipe(rule, **given)
         self._begin(recipe, BatchFeeder(recipe), alone=True)
 
     @classmethod

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import partial
 from itertools import chain
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
 import numpy as np
 import pyarrow as pa
@@ -31,9 +31,10 @@ from thresher.data.formats.tables.spellings import spelling_of_texts
 from thresher.data.formats.tables.table_rows import ColumnEncodings, ParserMaker, kinds_of
 from thresher.data.formats.tables.where import Filter, with_filters
 from thresher.data.inputs.arrays import is_missing
+from thresher.data.labels import Domain
 from thresher.data.layout import AnyLayout, Extension, Layout, SettledLayout, has_columns
 from thresher.data.sources.parsed import ParsedSource, TextSource
-from thresher.data.sources.reader import RowsAsked
+from thresher.data.sources.reader import OpenOptions, RowsAsked
 from thresher.options.messages import mention
 
 if TYPE_CHECKING:
@@ -531,15 +532,9 @@ class StreamSource(ParsedSource):
     Nothing is cached.
     """
 
-    def __init__(
-        self,
-        given: Any,
-        layout: AnyLayout | None = None,
-        *,
-        weighed_beside: bool = False,
-        **options: Any,
-    ) -> None:
-        """`weighed_beside`: whether importances were given beside the table."""
+    def __init__(self, given: Any, domain: str | Domain = "binary", **options: Unpack[OpenOptions]) -> None:
+        how: dict[str, Any] = {**options}
+        layout: AnyLayout | None = how.pop("layout", None)
         if isinstance(layout, Layout) and not isinstance(layout, Extension) and layout.missing:
             raise DataError(
                 f"{NAME}: {mention('missing')} is only for csv and tsv; replace these cells by None"
@@ -550,11 +545,11 @@ class StreamSource(ParsedSource):
         with read_from(NAME):
             self.first_rows = next(reader, None)
         unnamed = replace(layout or AnyLayout(), format="")  # data read later may have any format
-        asked = RowsAsked(**{name: options.pop(name) for name in RowsAsked._fields if name in options})
+        asked = RowsAsked(**{name: how.pop(name) for name in RowsAsked._fields if name in how})
         settled_by, kinds = settle_arrow(unnamed, schema, NAME, asked, self.first_rows)
         form = ParserMaker(arrow.BatchParser, [kinds])
-        super().__init__([NAME], settled_by, form, layout, asked, **options)
-        self.rereadable, self.weighed_beside = not self._once, weighed_beside
+        super().__init__([NAME], settled_by, form, layout, asked, domain=domain, **how)
+        self.rereadable = not self._once
         counted = isinstance(given, pa.Table) or hasattr(given, "iloc")  # others may run a query to count
         self.is_small = counted and len(given) <= _FEW
 
