@@ -121,14 +121,14 @@ ROOMS = ("text", "files", "features", "sources", "formats.lines", "formats.table
 # folder -> the most lines that its modules may have: who adds says in the same commit what goes, or raises
 # the figure and says why
 SIZES = {
-    "all": 58_088,
+    "all": 58_052,
     "data": 16_880,
-    "learning": 13_412,
-    "parts": 5_282,
+    "learning": 13_378,
+    "parts": 5_275,
     "engine": 4_724,
-    "plans": 2_933,
+    "plans": 2_935,
     "serving": 2_649,
-    "options": 2_167,
+    "options": 2_170,
     "sklearn": 1_404,
     "cli": 1_782,
     "cluster": 923,

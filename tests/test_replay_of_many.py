@@ -168,7 +168,6 @@ def test_they_go_on_from_any_checkpoint(make: Any, tmp_path: Path) -> None:
 
 def test_all_rules_must_be_automatic() -> None:
     lanes = ModelSet([Recipe(rule, centre=True) for rule in ("ft-ftrl", "ft-fobos")])
-    assert not lanes.may_replay(True)
     assert (
         Trainer(lanes, MemorySource([DATA]), TrainingPlan(replay=bytes_of(REPLAY))).run().figures["passes"]
         == 1

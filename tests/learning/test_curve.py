@@ -20,7 +20,6 @@ from thresher.learning.model.bags import make_bags, share_of
 from thresher.learning.model.model import Model
 from thresher.learning.model.model_set import ModelSet
 from thresher.learning.model.recipe import Recipe
-from thresher.learning.training import progress
 from thresher.learning.training.progress import Curve, CurvePoint, ProgressLines
 from thresher.learning.training.trainer import Outcome, Trainer, TrainingPlan
 from thresher.plans.folds import Folds
@@ -63,7 +62,6 @@ def test_it_does_not_depend_on_cuts_tables_and_checkpoints(options: dict[str, An
 def test_the_end_of_each_pass_is_a_point_of_few_passes() -> None:
     ends = [point.examples for point in trained(10, passes=70).curve if not point.examples % 10]
     assert ends == [10 * number for number in (*range(1, 33), 64)]
-    assert sum(map(progress.keeps_end, range(1, 10**4))) == 32 + 14 - 6
 
 
 def test_of_the_best_pass_nothing_behind_it_is_kept() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from thresher.data.errors import OneLineError
+from thresher.data.feature_specs import ANY, as_list
 from thresher.options.kinds import WrongValueError, names
 from thresher.options.messages import mention
 
@@ -23,12 +24,16 @@ def check_flag(name: str, value: object) -> None:
         raise ValueError(f"{name} must be True or False, not {value!r}")
 
 
-def check_columns(name: str, value: object, wanted: str) -> tuple[str, ...]:
-    """The names or numbers of columns in a text or a list; ValueError unless there is one."""
+def names_spec(option: str, given: object) -> str | None:
+    """The columns that an option names, as text; None for none. ValueError."""
+    if given is None:
+        return None
     try:
-        found = names(value)
+        found = names(given)
     except WrongValueError:
         found = ()
     if not found:
-        raise OneLineError(f"{mention(name)} must be {wanted}, not {value!r}")
-    return found
+        raise OneLineError(f"{mention(option)} must be names of columns, or {ANY} for all, not {given!r}")
+    if ANY in found and len(found) > 1:
+        raise OneLineError(f"{mention(**{option: ANY})} is all columns: leave the other names out")
+    return as_list(found)

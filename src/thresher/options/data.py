@@ -47,10 +47,6 @@ ON_ERROR, OF_BAD_LINES = kinds.Text(_on_error), "What to do about a bad line: fa
 THREADS = Option(kinds.Whole(1, MOST_THREADS), "N", unset="one per processor, at most 4")
 
 
-def _byte(given: object) -> str:
-    return "\t" if kinds.text(given) == r"\t" else str(given)
-
-
 def _join(value: object) -> str:
     """Several columns, patterns or namespaces, as a list in one text."""
     return value if isinstance(value, str) else as_list(kinds.names(value))
@@ -72,7 +68,14 @@ class SyntaxOptions(TypedDict, total=False):
     header: Annotated[bool, Option(_FLAG, unset="header"), "Whether the first line names the columns."]
     delimiter: Annotated[
         str,
-        Option(kinds.Text(_byte, write=lambda byte: byte.replace("\t", r"\t")), "BYTE", unset="comma, tab"),
+        Option(
+            kinds.Text(
+                lambda given: "\t" if kinds.text(given) == r"\t" else str(given),
+                write=lambda byte: byte.replace("\t", r"\t"),
+            ),
+            "BYTE",
+            unset="comma, tab",
+        ),
         "Byte between the cells of CSV and TSV; \\t is a tab.",
     ]
     missing: Annotated[

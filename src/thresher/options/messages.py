@@ -71,7 +71,11 @@ def mention(*names: str, **values: Any) -> str:
     """
     pairs = [*((name, _BARE) for name in names), *values.items()]
     shell = " ".join(_on_the_shell(*pair) for pair in pairs)
-    python = [name if value is _BARE else f"{name}={literal(value)}" for name, value in pairs]
+    python = []
+    for name, value in pairs:
+        plain = isinstance(value, str) and value.isprintable() and not set(value) & {'"', "\\"}
+        shown = f'"{value}"' if plain else repr(value)
+        python.append(name if value is _BARE else f"{name}={shown}")
     return shell_or_python(shell, ", ".join(python)) if pairs else ""
 
 
@@ -107,12 +111,6 @@ def function_of(command: str) -> str:
 def flag_of(name: str) -> str:
     """The name of an option on the command line."""
     return f"--{_FLAGS.get(name, name).replace('_', '-')}"
-
-
-def literal(value: object) -> str:
-    """A value in Python; a text in double quotes if it can be."""
-    plain = isinstance(value, str) and value.isprintable() and not set(value) & {'"', "\\"}
-    return f'"{value}"' if plain else repr(value)
 
 
 def _on_the_shell(name: str, value: object) -> str:

@@ -196,17 +196,14 @@ def words_of(options: type, values: Mapping[str, Any]) -> list[str]:
 
 def command(name: str, arguments: Iterable[str], words: Iterable[str]) -> str:
     """A command line for any shell, all of whose characters can be printed."""
-    return " ".join(map(_in_shell, ["thresher", name, *arguments, *words]))
-
-
-def _in_shell(word: str) -> str:
-    if word.isprintable():
-        return shlex.quote(word)
-    plain = (
-        c if c.isprintable() and c not in "'%-\\" else "".join(f"\\{b:03o}" for b in os.fsencode(c))
-        for c in word
-    )
-    return f"\"$(printf '{''.join(plain)}')\""
+    found = []
+    for word in ("thresher", name, *arguments, *words):
+        plain = (
+            c if c.isprintable() and c not in "'%-\\" else "".join(f"\\{b:03o}" for b in os.fsencode(c))
+            for c in word
+        )
+        found.append(shlex.quote(word) if word.isprintable() else f"\"$(printf '{''.join(plain)}')\"")
+    return " ".join(found)
 
 
 def takes(options: type) -> Callable[[F], F]:

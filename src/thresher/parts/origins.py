@@ -101,16 +101,6 @@ def load_named(name: str) -> None:
                 raise SpecError(f"{begin} defines no part called {name}")
 
 
-def load_all() -> None:
-    """Import all packages that have parts; one warning for each that fails."""
-    found = entry_points()
-    for name in sorted({one.name for one in found}):
-        try:
-            load_named(name)
-        except SpecError as error:
-            warn_user(str(error), UserWarning)
-
-
 def _package(point: EntryPoint) -> tuple[str, str]:
     dist: Any = point.dist  # whose metadata may be incomplete
     return ("", "") if dist is None else (dist.name or "", dist.version or "")

@@ -36,14 +36,13 @@ from thresher.engine.protocol import (
     rebuilt,
     writes,
 )
-from thresher.options.messages import mention
+from thresher.options.messages import mention, warn_user
 from thresher.options.synonyms import meant
 from thresher.parts.clamped import clamped_class
 from thresher.parts.origins import (
     MAIN,
     entry_points,
     is_built_in,
-    load_all,
     load_named,
     part_name,
     reduce_part,
@@ -209,7 +208,11 @@ def no_probabilities(loss: object) -> str:
 
 def names(kind: str) -> list[str]:
     """Names that a SPEC of this kind can begin with, sorted, those of installed packages among them."""
-    load_all()
+    for name in sorted({one.name for one in entry_points()}):
+        try:
+            load_named(name)
+        except SpecError as error:
+            warn_user(str(error), UserWarning)
     return sorted(_family(kind))
 
 

@@ -34,7 +34,7 @@ from thresher.learning.model.prediction import BasePredictor, LinearPredictor
 from thresher.learning.model.recipe import Recipe
 from thresher.learning.model.warm_start import check_data, extend_layout, layout_from, start_from, to_go_on
 from thresher.learning.training.passes import Passes, bytes_of
-from thresher.learning.training.progress import Ui, of_earlier
+from thresher.learning.training.progress import Ui, is_due
 from thresher.learning.training.record import Difference, Record
 from thresher.learning.training.shares import HeldOutPart, check_ungrouped
 from thresher.learning.training.trainer import Outcome, Trainer
@@ -220,8 +220,9 @@ class Plan:
             with of_options():
                 models = self.revive(old)
             check_same(self.difference(models), self.whose)
-            for model in models.models:
-                model.curve = of_earlier(model.curve)
+            for model in models.models:  # of the ends of passes, only the last stays a point
+                curve = model.curve
+                model.curve = tuple(one for one in curve if is_due(one.examples) or one is curve[-1])
             rows = models.lead.examples
             earlier = models.lead.record or Record(lines=rows, examples=rows)
         if not resumes or checkpoint_path is None:

@@ -40,7 +40,7 @@ from thresher.learning.files.choice import LOSS
 from thresher.learning.model.agreement import check_holdout
 from thresher.learning.model.objective import classes_of, default_outputs
 from thresher.learning.model.prediction import LinearPredictor
-from thresher.learning.model.recipe import Recipe, with_gaps
+from thresher.learning.model.recipe import Recipe
 from thresher.learning.training.passes import AUTO, REPLAY, settle_passes
 from thresher.learning.training.progress import Ui
 from thresher.learning.training.record import Record
@@ -232,7 +232,8 @@ def recipe_for(
     given: Any = data
     if is_beside(given) and is_matrix(given):
         recipe.signs().check_matrix(given[0].shape[1])
-    return recipe, read | {"layout": with_gaps(read["layout"], recipe.centre)}
+    # a missing number is told from 0 if columns are centred
+    return recipe, read | {"layout": replace(read["layout"] or Layout(), gaps=bool(recipe.centre))}
 
 
 def has_offsets(layout: AnyLayout | None, options: Options) -> bool:

@@ -49,9 +49,27 @@ def _several(names: Sequence[str], one: str = "", many: str = "") -> str:
     return f"columns {', '.join(names)}{many}" if len(names) > 1 else f"column {names[0]}{one}"
 
 
-def troubles_of_columns(columns: Sequence[ColumnSeen], layout: object) -> list[Finding]:
-    """Trouble with the columns of a table, as its first rows show it, that was read with this layout."""
-    return [*_of_cells(columns, layout), *_of_names(columns, layout)]
+def troubles_of_columns(columns: Sequence[ColumnSeen], layout: Any) -> list[Finding]:
+    """Trouble with the columns of a table, as its first rows show it, that was read with this layout.
+
+    With their cells; with names that are more likely a row of data; and with patterns that match none.
+    """
+    names = [column.name for column in columns if column.kind != kinds.LABEL]
+    fractions = [name for name in names if _FRACTION.fullmatch(name)]
+    found = [*_of_cells(columns, layout)]
+    if 2 * len(fractions) > len(names):
+        reason = f"the first row is read as the names of columns ({', '.join(fractions[:3])})"
+        reason = f"{reason}: if it is an example, use {mention(header=False)}"
+        found.append(Finding("numbers-as-names", reason))
+    if not has_columns(layout) or layout.format == "jsonl":
+        return found  # fields that come late may match; names and places that are not there were refused
+    if never := [
+        one for one in layout.ignore if kinds.WILD.search(one) and not kinds.matching(one, layout.columns)
+    ]:
+        listed = first_few([mention(ignore=as_list([one])) for one in never])
+        hint = kinds.column_meant(never[0], layout.columns)
+        found.append(Finding("no-such-column", f"no column matches {listed}: {hint}"))
+    return found
 
 
 def troubles_at_first(source: Source, layout: AnyLayout | None = None) -> list[Finding]:
@@ -118,26 +136,6 @@ def _of_cells(columns: Sequence[ColumnSeen], layout: Any) -> Iterator[Finding]:
         reason = f"{one.words:.0f} words a cell, {one.distinct:,} different ones in {one.rows:,} rows"
         which = f"each cell of {_several(display_name(named))} is read as one category ({reason})"
         yield Finding("text-columns", f"{which}: use {mention(text=option(named))}")
-
-
-def _of_names(columns: Sequence[ColumnSeen], layout: Any) -> Iterator[Finding]:
-    """Names that are more likely a row of data, and patterns of columns to leave out that match none.
-
-    In JSON lines, fields that come late may match. A name or a place that is not there was refused before.
-    """
-    names = [column.name for column in columns if column.kind != kinds.LABEL]
-    fractions = [name for name in names if _FRACTION.fullmatch(name)]
-    if 2 * len(fractions) > len(names):
-        reason = f"the first row is read as the names of columns ({', '.join(fractions[:3])})"
-        yield Finding("numbers-as-names", f"{reason}: if it is an example, use {mention(header=False)}")
-    if layout is None or layout.format == "jsonl" or not has_columns(layout):
-        return
-    if never := [
-        one for one in layout.ignore if kinds.WILD.search(one) and not kinds.matching(one, layout.columns)
-    ]:
-        listed = first_few([mention(ignore=as_list([one])) for one in never])
-        hint = kinds.column_meant(never[0], layout.columns)
-        yield Finding("no-such-column", f"no column matches {listed}: {hint}")
 
 
 def troubles_of_reading(report: Report, layout: Any = None, goes_on: bool = False) -> list[Finding]:

@@ -7,7 +7,6 @@ where about x was predicted.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -146,8 +145,9 @@ class Ranking:
 
     def __init__(self, scores: F64, positive: NDArray[np.bool_], weights: F64) -> None:
         order = np.argsort(-scores, kind="stable")
-        self._examples = ordered, is_positive, w = scores[order], positive[order], weights[order]
+        self.examples = ordered, is_positive, w = scores[order], positive[order], weights[order]
         last = np.flatnonzero(np.append(np.diff(ordered) != 0, [True] * (len(order) > 0)))
+        """in this order: scores, whether they are those of positives, and importances"""
         self._scores = ordered[last]
         """from the largest; equal ones are one"""
         sums = np.cumsum(np.where(is_positive, 0.0, w))[last], np.cumsum(np.where(is_positive, w, 0.0))[last]
@@ -193,11 +193,6 @@ class Ranking:
             return None
         return float(np.diff(up) @ (up[1:] / (up[1:] + down[1:])) / up[-1])
 
-    def map_scores(self, respond: Callable[[F64], F64]) -> Ranking:
-        """By what becomes of the scores."""
-        scores, positive, weights = self._examples
-        return Ranking(respond(scores), positive, weights)
-
     def top(self, part: float) -> dict[str, float | None]:
         """Figures of this share of the importance with the largest scores, if they are predicted positive.
 
@@ -231,7 +226,7 @@ class Ranking:
 
         `missed` is that of a positive that is not, `false_alarm` that of a negative that is.
         """
-        scores, positive, weights = self._examples
+        scores, positive, weights = self.examples
         each = np.where(positive, missed * (scores <= threshold), false_alarm * (scores > threshold))
         own = weights * each
         total, weight = float(own.sum()), float(weights.sum())

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from thresher.data.report import Report
 from thresher.data.source import Source
 from thresher.learning.diagnostics.column_findings import troubles_of_reading
 from thresher.learning.diagnostics.findings import Finding, unresolved_labels, worse_than_base
-from thresher.learning.evaluation.curves import Binned
+from thresher.learning.evaluation.curves import Binned, Ranking
 from thresher.learning.evaluation.evaluate import Evaluation
 from thresher.learning.files.choice import JUDGES
 from thresher.learning.inspection.formatting import table_of, table_of_rows
@@ -201,6 +202,7 @@ class _Lists(_Classified):
         return self._with_classes(found | self._of_likely(base if pairs else None))
 
 
+@dataclass
 class _Deviance:
     """The deviance of a loss whose mean is exp(margin), and D2, the share of that of the mean which it saves.
 
@@ -209,25 +211,29 @@ class _Deviance:
     Clustering with Bregman divergences, JMLR 6 (2005), proposition 1). a is the mean of the first labels.
     """
 
-    def __init__(self, head: Objective) -> None:
-        self._loss, self._head = head.loss, head
-        self._at: float | None = None
-        self._own = self._from = self._weight = self._sum = 0.0
+    head: Objective
+    a: float | None = None
+    """as a margin"""
+    own: float = 0.0
+    base: float = 0.0
+    weight: float = 0.0
+    labels: float = 0.0
+    """sums over examples: losses, losses at `a`, importances, and labels times these"""
 
     def add(self, chunk: Chunk, margins: F64, weights: F64) -> None:
-        if self._at is None:
+        if self.a is None:
             mean = float(weights @ chunk.labels / weights.sum())
-            self._at = math.log((mean or 1.0) / self._loss.link(0.0))
-        self._own += float(self._head.losses(margins, chunk).sum())
-        self._from += float(self._head.losses(np.full(len(chunk), self._at), chunk).sum())
-        self._weight += float(weights.sum())
-        self._sum += float(weights @ chunk.labels)
+            self.a = math.log((mean or 1.0) / self.head.loss.link(0.0))
+        self.own += float(self.head.losses(margins, chunk).sum())
+        self.base += float(self.head.losses(np.full(len(chunk), self.a), chunk).sum())
+        self.weight += float(weights.sum())
+        self.labels += float(weights @ chunk.labels)
 
     def figures(self) -> Figures:
-        if self._at is None:
+        if self.a is None:
             return dict.fromkeys(("deviance", "base_deviance", "d2"))
-        own, mean = 2 * self._own / self._weight, self._sum / self._weight
-        base = 2 * max(self._from / self._weight - self._loss.value_slope(self._at, mean)[0], 0.0)
+        own, mean = 2 * self.own / self.weight, self.labels / self.weight
+        base = 2 * max(self.base / self.weight - self.head.loss.value_slope(self.a, mean)[0], 0.0)
         return {"deviance": own, "base_deviance": base, "d2": 1.0 - own / base if base else None}
 
 
@@ -351,7 +357,8 @@ class Assessment:
         told, head = Figures(), self.head
         if costs is not None:
             given: Output = "probability" if head.has_probabilities else "margin"
-            found = self.plain.ranking().map_scores(lambda margins: head.respond(margins, given, 0.0))
+            margins, positive, weights = self.plain.ranking().examples
+            found = Ranking(head.respond(margins, given, 0.0), positive, weights)
             at, own = found.cheapest(*costs)
             told |= own | {"cost_threshold": at}
             if head.has_probabilities:

@@ -390,11 +390,6 @@ def _header_sum(header: Header) -> int:
     return zlib.crc32(json.dumps({**header, "crc32": tensors}, sort_keys=True).encode())
 
 
-def _whole(digits: str) -> int:
-    """A whole number in a header, in which none is negative or has more than 64 bits: `OverflowError`."""
-    return int(np.uint64(int(digits)))
-
-
 def _checksum(array: NDArray[np.generic]) -> int:
     kind = zlib.crc32(f"{array.dtype.str} {array.shape}".encode())
     return zlib.crc32(array.reshape(-1).view(np.uint8).data, kind)
@@ -429,7 +424,10 @@ class Contents:
         if "thresher" not in (metadata or {}):
             raise ModelFileError(f"{name}: a safetensors file, but not a thresher model")
         try:
-            self.header: Header = json.loads((metadata or {})["thresher"], parse_int=_whole)
+            # OverflowError: no whole number in a header is negative or has more than 64 bits
+            self.header: Header = json.loads(
+                (metadata or {})["thresher"], parse_int=lambda digits: int(np.uint64(int(digits)))
+            )
             whole = self.header["crc32"]["header"] == _header_sum(self.header)
         except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError):
             whole = False

@@ -343,11 +343,6 @@ class ModelSet:
         """Number of examples given so far."""
         return self._given if self.share.deals else self.parts[0].feed.examples
 
-    def may_replay(self, steady: bool) -> bool:
-        """Whether the rules of all models are automatic, and rows come as the share needs them."""
-        ready = steady or not self.share.deals
-        return ready and all(recipe.rule_part.AUTOMATIC for recipe in self.recipes)
-
     def begin_pass(self, number: int, passes: int = 0) -> None:
         """Start pass `number`, from 1, of `passes` over the same data, or resume it after a stop."""
         self.flush()

@@ -32,7 +32,7 @@ from thresher.data.errors import DataError
 from thresher.data.features.names import Names
 from thresher.data.inputs.any_data import Data, as_source, is_beside, open_data, with_labels
 from thresher.data.labels import WordTable
-from thresher.data.layout import AnyLayout, SettledLayout, has_columns, settle_without_columns
+from thresher.data.layout import AnyLayout, Layout, SettledLayout, has_columns, settle_without_columns
 from thresher.data.source import Parsed, Source
 from thresher.engine.index import HashedIndex, Index, make_index
 from thresher.engine.kernels import add_up
@@ -53,7 +53,6 @@ from thresher.learning.model.agreement import (
 from thresher.learning.model.divergence import rows_beyond
 from thresher.learning.model.margins import any_output, finder_in, table_margins
 from thresher.learning.model.objective import F64, Objective, Output
-from thresher.learning.model.recipe import with_gaps
 from thresher.learning.model.scaling import NO_MEANS, Divisors, Means, divide, divisors_of, means_of, ones
 from thresher.learning.model.single_rows import Ready, Row, RowBuffers, as_data, margins_of
 from thresher.options.checks import check_whole
@@ -695,7 +694,7 @@ def teach(
         source = source_for(model, data, model.head.domain, **reading)
     else:
         read = {name: options[name] for name in OPENING}
-        layout = with_gaps(layout_asked(options), model.recipe.centre)
+        layout = replace(layout_asked(options) or Layout(), gaps=bool(model.recipe.centre))
         source = open_data(data, model.head.domain, layout=layout, **read)
         if source.layout is not None:
             model.layout = source.layout

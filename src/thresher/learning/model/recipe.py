@@ -10,7 +10,7 @@ data is a field too, set when the data are opened.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import InitVar, dataclass, fields, replace
+from dataclasses import InitVar, dataclass, fields
 from functools import cached_property
 from typing import Any
 
@@ -20,14 +20,14 @@ from thresher import parts
 from thresher.data.columns import check_settled
 from thresher.data.errors import DataError, OneLineError
 from thresher.data.formats.choosing import check_format
-from thresher.data.layout import AnyLayout, Layout, SettledLayout
+from thresher.data.layout import SettledLayout
 from thresher.engine.index import HashedIndex, store_spec
 from thresher.learning.model.objective import Objective, check_calibrated
 from thresher.learning.model.preprocessing import admission_spec
 from thresher.learning.model.sampling import Sample
 from thresher.learning.model.scaling import make_scaling
-from thresher.learning.model.signs import Signs, names_spec
-from thresher.options.checks import check_flag, check_whole
+from thresher.learning.model.signs import Signs
+from thresher.options.checks import check_flag, check_whole, names_spec
 from thresher.options.messages import mention
 from thresher.options.model import RecipeOptions
 from thresher.options.option import options_of, settle
@@ -198,11 +198,6 @@ class Recipe:
 def is_centred(rule: Any, scale: str | None, centre: bool | None) -> bool:
     """Whether columns are centred: as given, or by default."""
     return bool(rule.AUTOMATIC or scale == "standard") if centre is None else bool(centre)
-
-
-def with_gaps(layout: AnyLayout | None, centre: bool | None) -> AnyLayout:
-    """How to read data for a model: a missing number is told from 0 if columns are centred."""
-    return replace(layout or Layout(), gaps=bool(centre))
 
 
 def settings(stored: Header) -> dict[str, Any]:

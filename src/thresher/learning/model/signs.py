@@ -22,21 +22,11 @@ from thresher.data.features.murmur import hash_columns
 from thresher.data.formats.listing import kind_of_features
 from thresher.data.layout import AnyLayout, SettledLayout, has_columns
 from thresher.engine.verbs import grouped
-from thresher.options.checks import check_columns
+from thresher.options.checks import names_spec
 from thresher.options.messages import mention
 
 U64 = NDArray[np.uint64]
 _SIGNS = {"nonnegative": parts.NONNEGATIVE, "nonpositive": parts.NONPOSITIVE}
-
-
-def names_spec(option: str, given: object) -> str | None:
-    """The columns that an option names, as text; None for none. ValueError."""
-    if given is None:
-        return None
-    names = check_columns(option, given, f"names of columns, or {ANY} for all")
-    if ANY in names and len(names) > 1:
-        raise OneLineError(f"{mention(**{option: ANY})} is all columns: leave the other names out")
-    return as_list(names)
 
 
 def numbers_spec(option: str, given: object, width: int, named: Sequence[str]) -> str | None:

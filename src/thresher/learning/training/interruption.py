@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import threading
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
 from typing import Any, NoReturn, TypeVar
@@ -50,6 +51,7 @@ class _WaitingError(BaseException):
     """Raised in the signal handler while the current operation may be interrupted anywhere."""
 
 
+@dataclass(eq=False)
 class Stopper:
     """Stops training if it is `asked` to, or on a signal between `listen()` and `close()`.
 
@@ -57,13 +59,12 @@ class Stopper:
     takes effect between two examples, and `tell` receives an immediate message.
     """
 
-    def __init__(self, tell: Callable[[str], None] = lambda line: None) -> None:
-        self.asked = False
-        self.worth_keeping = False
-        """something has been learned, or is being written, that must not be lost"""
-        self._tell = tell
-        self._waiting = False
-        self._old: dict[int, Any] = {}
+    tell: Callable[[str], None] = lambda line: None
+    asked: bool = False
+    worth_keeping: bool = False
+    """something has been learned, or is being written, that must not be lost"""
+    _waiting: bool = False
+    _old: dict[int, Any] = field(default_factory=dict)
 
     def listen(self) -> Stopper:
         """Install the signal handlers; call it from the main thread only."""
@@ -99,7 +100,7 @@ class Stopper:
             self._waiting = False  # another signal may arrive before the error is caught
             raise _WaitingError
         elif not before:
-            self._tell("thresher: stopping after the current step")
+            self.tell("thresher: stopping after the current step")
 
     def each(self, items: Iterator[T], stop: Callable[[], NoReturn]) -> Iterator[T]:
         """The items; if a stop is requested before the next one, call `stop()`, which raises."""

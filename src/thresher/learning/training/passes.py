@@ -26,7 +26,7 @@ A rule says with `AUTOMATIC` that more passes are good for it; the papers' rules
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
 from typing import NamedTuple
@@ -270,8 +270,19 @@ class ReplayBuffer(SourceWrapper[Source]):
 
     def chunks(self, start: StreamPosition | None = None) -> Chunks:
         """A pass; the first reads from the beginning even if `start` is given, to keep all rows."""
-        if self._again:
-            yield from self._replay(start)
+        if self._again:  # a later pass first reads the rows that are not kept yet
+            if self._whole is None or self._postponed:
+                self._budget, self._postponed, self._again = float("inf"), False, False
+                for _ in self.chunks():
+                    pass
+                self._again = True
+            assert self._rows is not None
+            assert self._whole is not None
+            self.report = self._whole
+            for chunk in self._rows.chunks(0 if start is None else start.offset):
+                assert chunk.after is not None
+                self.position_bytes = (self.total_bytes or 0) * chunk.after.offset // max(len(self._rows), 1)
+                yield chunk
             return
         self._rows = StoredRows(int(min(self._budget, _ROOM))) if self._copying else None
         self._keys, self.size = DistinctKeys(), Size()
@@ -324,21 +335,6 @@ class ReplayBuffer(SourceWrapper[Source]):
         """The source of each pass after the first."""
         self._again = self._copying
         return self if self._again else self._source
-
-    def _replay(self, start: StreamPosition | None) -> Iterator[Chunk]:
-        """A later pass, or the rest of one from `start` on; it first reads the rows that are not kept yet."""
-        if self._whole is None or self._postponed:
-            self._budget, self._postponed, self._again = float("inf"), False, False
-            for _ in self.chunks():
-                pass
-            self._again = True
-        assert self._rows is not None
-        assert self._whole is not None
-        self.report = self._whole
-        for chunk in self._rows.chunks(0 if start is None else start.offset):
-            assert chunk.after is not None
-            self.position_bytes = (self.total_bytes or 0) * chunk.after.offset // max(len(self._rows), 1)
-            yield chunk
 
 
 class Replay:

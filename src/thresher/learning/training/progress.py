@@ -208,10 +208,6 @@ def _cut(text: str, width: int) -> str:
     return shown if len(shown) <= width else f"{shown[: width - 2]}.."
 
 
-_PASSES = 32
-"""Passes of which each end is a point; later ones double"""
-
-
 class CurvePoint(NamedTuple):
     """State of a model during training."""
 
@@ -248,13 +244,3 @@ def until_due(done: int) -> int:
 def is_due(done: int) -> bool:
     """Whether there is a point after this many examples."""
     return done & (done - 1) == 0
-
-
-def keeps_end(number: int) -> bool:
-    """Whether there is a point at the end of pass `number`."""
-    return number <= _PASSES or number & (number - 1) == 0
-
-
-def of_earlier(curve: Curve) -> Curve:
-    """The curve of a model that goes on with other data: of the ends of passes, only the last is kept."""
-    return tuple(point for point in curve if is_due(point.examples) or point is curve[-1])

@@ -7,6 +7,7 @@ row that is hard for all says nothing about which to choose.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -96,12 +97,13 @@ class Scored(NamedTuple):
         return min(self.passes, key=lambda one: criterion_of(judge, one[1]))
 
 
+@dataclass
 class Patience:
     """After each pass, rests models that were no better for so many `passes` (0: never); keeps the best."""
 
-    def __init__(self, passes: int = 0, judge: str = LOSS) -> None:
-        self.passes, self._judge = passes, judge
-        self.scored: dict[int, Scored] = {}
+    passes: int
+    judge: str
+    scored: dict[int, Scored] = field(default_factory=dict)
 
     def after_pass(self, models: ModelSet, number: int, scores: Scores | None) -> bool:
         """Look at the scores of a pass, None without rows; return whether all models rest."""
@@ -111,7 +113,7 @@ class Patience:
         for k in scores.models:
             one = self.scored.setdefault(k, Scored(k, []))
             one.passes.append((number, scores.figures(k)))
-            best, _ = one.best(self._judge)
+            best, _ = one.best(self.judge)
             if best == number:
                 self.scored[k] = one._replace(state=copy_state(models.holder(k).state()))
             if number - best >= self.passes:
@@ -124,7 +126,7 @@ class Patience:
     def put_back(self, models: ModelSet, number: int) -> list[int]:
         """Restore each model to its best pass; return those that were changed since, up to pass `number`."""
         scored = {k: one for k, one in self.scored.items() if k not in models.dropped}
-        changed = [k for k, one in scored.items() if one.best(self._judge)[0] < number]
+        changed = [k for k, one in scored.items() if one.best(self.judge)[0] < number]
         for k in changed:
             models.put_back(k, dict(scored[k].state))
         return changed

@@ -50,6 +50,8 @@ _ALL_TOLD = 10
 """Passes up to which the end of each is told."""
 _FEW_PARTS = 64
 """Parts of a set that can be asked for figures at any time"""
+_MARKED = 32
+"""Passes whose ends are all points of the curve; of later ones, those whose number is a power of 2"""
 _LONG = 1 << 30
 """Bytes that take about a second to read."""
 
@@ -148,8 +150,9 @@ class Trainer:
         """the scores of one model, the best of several"""
         self.ui = ui or Ui()
         self.stopper = stopper or Stopper()
-        cause = "this order" if self.models.may_replay(True) else "this rule"
-        kept = bytes_to_keep(plan.replay, self.models.may_replay(self.order.steady), cause)
+        automatic = all(recipe.rule_part.AUTOMATIC for recipe in self.models.recipes)
+        repeats = automatic and (self.order.steady or not self.models.share.deals)
+        kept = bytes_to_keep(plan.replay, repeats, "this order" if automatic else "this rule")
         self.repetition = Replay(plan.passes, kept)
         self.models.share.kept = math.inf if plan.passes > 1 else kept // LEAST_BYTES
         self._report, self._reading, self._stretch = Report(), self.source, (concat([]), 0)
@@ -339,7 +342,8 @@ class Trainer:
         """There are no more rows in this pass."""
         if self.state.position.number == 1:
             self._solve()
-        if progress.keeps_end(self.state.position.number):
+        number = self.state.position.number
+        if number <= _MARKED or number & (number - 1) == 0:
             self.models.mark()
         self._report = report
         if self.state.position.number == 1:
