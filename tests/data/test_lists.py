@@ -23,7 +23,7 @@ from thresher.data import (
     open_source,
     table_source,
 )
-from thresher.data.labels import MOST_CLASSES, WordTable, any_words, of_classes
+from thresher.data.labels import MOST_CLASSES, WordTable, any_words, domain_of
 from thresher.data.layout import Layout, SettledLayout
 from thresher.data.opening import with_words
 
@@ -243,7 +243,7 @@ def labelled(words: list[str], folder: Path) -> dict[str, Path]:
 def test_words_are_numbered_in_their_order_in_every_format(tmp_path: Path) -> None:
     words = some_words()
     expected = [WORDS.index(word) + 5.0 for word in words]
-    domain = of_classes("classes", 5, 4 + len(WORDS))
+    domain = domain_of(f"classes:5-{4 + len(WORDS)}")
     for path in labelled(words, tmp_path).values():
         assert labels_of(open_source(path, layout=LAYOUT, domain=domain)) == expected, path
         assert (

@@ -169,8 +169,7 @@ _KNOWN = (
 )
 DOMAINS = {domain.name: domain for domain in _KNOWN}
 """Domains without a size. In `binary`, 0 and -1 both mean the negative class. `open`, and the lists of any
-length `values` and `labels`, are for labels that are ignored. The functions `of_classes` and `values` make
-the other domains.
+length `values` and `labels`, are for labels that are ignored. `domain_of` makes the other domains.
 """
 _WORD = re.compile(rb"[^\W\d][^:]*$|[^\w\s:.?]+$")
 _MISSING = re.compile(rb"[+-]?(?:nan|inf|infinity)", re.IGNORECASE)
@@ -178,33 +177,6 @@ _NUMBER = re.compile(
     rb"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?|[+-]?(?:nan|inf|infinity)|n/?a|null|none|\?|",
     re.IGNORECASE,
 )
-
-
-def of_classes(name: str, low: int, high: int) -> Domain:
-    """One of the classes from `low` to `high`, ``classes:LO-HI``, or any of them, ``labels:LO-HI``.
-
-    Raises `DataError` for a bad range.
-    """
-    kind, width = (LISTED, high - low + 1) if name == "labels" else (ONE, None)
-    if not 1 <= high - low < MOST_CLASSES or max(abs(low), abs(high)) > 1 << 24:
-        raise DataError(f"{name} {low}-{high}: give 2 to {MOST_CLASSES} classes, from low to high")
-    meaning = f"a class from {low} to {high} as label"
-    return Domain(f"{name}:{low}-{high}", float(low), float(high), True, meaning, kind, width)
-
-
-def met_classes(most: int) -> Domain:
-    """At most so many classes, ``classes:max=MOST``, numbered from 0 as they come."""
-    meaning = (
-        f"one of at most {most:,} different labels, none with a line break"
-        f" (for lists: {mention(outputs='labels:LO-HI')};"
-        f" for more, unless they are ids: {mention(outputs='classes:max=N')})"
-    )
-    return Domain(f"classes:max={most}", 0.0, float(most - 1), True, meaning, most=most)
-
-
-def values(count: int, each: str) -> Domain:
-    """`count` numbers, all of the domain named `each`: ``values:K,NAME``."""
-    return replace(DOMAINS[each], name=f"values:{count},{each}", kind=VALUES, width=count, open=False)
 
 
 def any_words() -> Domain:
@@ -240,17 +212,34 @@ def is_number(label: bytes) -> bool:
 
 
 def domain_of(name: str | Domain) -> Domain:
-    """The domain called `name`, or `name` itself if it is a domain; raises `DataError` if there is none."""
+    """The domain called `name`, or `name` itself if it is a domain.
+
+    Besides `DOMAINS`, there are: one of the classes from LO to HI, ``classes:LO-HI``; any of them,
+    ``labels:LO-HI``; at most N classes, ``classes:max=N``, numbered from 0 as they come; and K numbers, all
+    of the domain NAME, ``values:K,NAME``. Raises `DataError` for a bad range, and if there is no such domain.
+    """
     if isinstance(name, Domain):
         return name
     if not isinstance(name, str):
         raise DataError(f"domain must be the name of a label domain, such as 'binary', not {name!r}")
     if found := re.fullmatch(r"(classes|labels):(-?\d+)-(-?\d+)", name):
-        return of_classes(found[1], int(found[2]), int(found[3]))
+        form, low, high = found[1], int(found[2]), int(found[3])
+        if not 1 <= high - low < MOST_CLASSES or max(abs(low), abs(high)) > 1 << 24:
+            raise DataError(f"{form} {low}-{high}: give 2 to {MOST_CLASSES} classes, from low to high")
+        kind, width = (LISTED, high - low + 1) if form == "labels" else (ONE, None)
+        meaning = f"a class from {low} to {high} as label"
+        return Domain(f"{form}:{low}-{high}", float(low), float(high), True, meaning, kind, width)
     if found := re.fullmatch(r"classes:max=(\d+)", name):
-        return met_classes(int(found[1]))
+        most = int(found[1])
+        meaning = (
+            f"one of at most {most:,} different labels, none with a line break"
+            f" (for lists: {mention(outputs='labels:LO-HI')};"
+            f" for more, unless they are ids: {mention(outputs='classes:max=N')})"
+        )
+        return Domain(f"classes:max={most}", 0.0, float(most - 1), True, meaning, most=most)
     if (found := re.fullmatch(r"values:(\d+),(\w+)", name)) and found[2] in DOMAINS:
-        return values(int(found[1]), found[2])
+        count, each = int(found[1]), DOMAINS[found[2]]
+        return replace(each, name=f"values:{count},{found[2]}", kind=VALUES, width=count, open=False)
     if name not in DOMAINS:
         known = ", ".join(DOMAINS)
         raise DataError(
@@ -355,9 +344,6 @@ class WordTable:
     def count(self) -> int:
         """Number of words; of given ones, those spelled in several ways count as often."""
         return int(self._table[COUNT])
-
-    def __getitem__(self, number: int) -> str:
-        return self.names()[number]
 
     def names(self) -> tuple[str, ...]:
         """The words in the order of their numbers, from 0 on. `DataError` for one that is not UTF-8."""

@@ -10,7 +10,6 @@ from __future__ import annotations
 import base64
 import json
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -26,7 +25,9 @@ export default thresher;
 
 def content_of(found: RawPrediction, *, module: bool = False) -> str:
     """The text of the file: of an ES `module`, or of a script."""
-    told = describe(found, _pair) | {"models": [*map(_model, found.models)]}
+    told = describe(found, lambda number: [number >> 32, number & 0xFFFFFFFF]) | {
+        "models": [*map(_model, found.models)]
+    }
     # no text of the model can end the script that this may stand in
     text = json.dumps(told).replace("<", "\\u003c")
     whole = _RUNTIME.read_text(encoding="utf-8").replace("/* @model */ null", text, 1)
@@ -40,7 +41,3 @@ def _model(one: ExportedModel) -> dict[str, str]:
         arrays[f"{name}s"] = np.array([*numbers.values()], float)
     little = {name: array.astype(array.dtype.newbyteorder("<")) for name, array in arrays.items()}
     return {name: base64.b64encode(array.tobytes()).decode() for name, array in little.items()}
-
-
-def _pair(number: int) -> list[Any]:
-    return [number >> 32, number & 0xFFFFFFFF]

@@ -70,10 +70,7 @@ def facts_of(given: object) -> Facts:
 
     Raises `ModelFileError`; TypeError for anything else.
     """
-
-    def save(given: Any, path: Path) -> None:
-        given.save(path) if isinstance(given, Frontier | Selection) else model_file.save(given, path)
-
+    save: Any = type(given).save if isinstance(given, Frontier | Selection) else model_file.save
     with model_file.file_of(given, save) as path:
         found = model_file.Contents.of(path)
         if model_file.SELECTION in found.run:

@@ -62,7 +62,7 @@ def _purpose(model: ReportedModel) -> str:
     head, words = model.predictor.head, model.predictor.classes
     layout = model.predictor.layout
     kinds = layout.kind_of.items() if layout else ()
-    label = next((f" {_quote(name)}" for name, kind in kinds if kind == "label"), "")
+    label = next((f" “{short_name(name)}”" for name, kind in kinds if kind == "label"), "")
     kind = head.outputs.kind
     if not head.classifies and kind != "one":
         return f"{head.count:,} numbers"
@@ -73,12 +73,8 @@ def _purpose(model: ReportedModel) -> str:
     if kind == "labels":
         return f"which of {head.count:,} labels hold"
     likely = "how likely it is that" if head.has_probabilities else "whether"
-    what = f"{_quote(words[1])} rather than {_quote(words[0])}" if words else "positive"
+    what = f"“{short_name(words[1])}” rather than “{short_name(words[0])}”" if words else "positive"
     return f"{likely}{label or ' the label'} is {what}"
-
-
-def _quote(name: str) -> str:
-    return f"“{short_name(name)}”"
 
 
 def _count(number: int, one: str) -> str:

@@ -116,13 +116,9 @@ class Site:
         elif found[0].file is None:
             self.answer(requests, found)
         else:
-            task = loop.create_task(self._send(requests[0], found[0]))
+            task = loop.create_task(requests[0].asker.send(requests[0], found[0]))
             self.tasks.add(task)
             task.add_done_callback(self.tasks.discard)
-
-    async def _send(self, request: HttpRequest, answer: Answer) -> None:
-        await request.asker.send(answer)
-        self.answer([request], [answer])
 
     def answer(self, requests: Sequence[HttpRequest], answers: Sequence[Answer]) -> None:
         """Give and count the answers to requests of one path."""
@@ -303,8 +299,8 @@ class HttpConnection(asyncio.Protocol):
         elif self._text or self._ended:
             self._go_on()
 
-    async def send(self, one: Answer) -> None:
-        """Write the content of a file as it is now, if another takes its place too."""
+    async def send(self, request: HttpRequest, one: Answer) -> None:
+        """Answer with the content of a file as it is now, if another takes its place too."""
         assert one.file is not None
         with one.file as file:
             length = os.fstat(file.fileno()).st_size
@@ -312,6 +308,7 @@ class HttpConnection(asyncio.Protocol):
             while not (self._bare or self.transport.is_closing()) and (block := file.read(_BLOCK)):
                 self.transport.write(block)
                 await self._room.wait()
+        self._site.answer([request], [one])
 
     def _refuse(self, told: Answer) -> None:
         """Answer before the body has arrived, the rest of which is dropped."""

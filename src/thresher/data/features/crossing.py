@@ -273,9 +273,5 @@ def _crosses(
 ) -> Crosses:
     factors = np.array([(*term, -1)[:3] for term in terms.terms], np.int64).reshape(-1, 3)
     seeds, mask = np.zeros(0, np.uint64), np.uint64(layout.mask)
-    return Crosses(factors, bits, no_squares, seeds, np.int64(0), mask, layout.hash == "vw", room_for_spans())
-
-
-def room_for_spans() -> NDArray[np.int64]:
-    """Space for the spans of a row; each thread needs its own."""
-    return np.zeros((MOST_SPANS + 1, 4), np.int64)
+    spans = np.zeros((MOST_SPANS + 1, 4), np.int64)
+    return Crosses(factors, bits, no_squares, seeds, np.int64(0), mask, layout.hash == "vw", spans)

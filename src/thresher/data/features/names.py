@@ -70,12 +70,6 @@ def no_names() -> Naming:
 
 
 @scalar
-def names_any(naming):
-    """Whether any name is wanted."""
-    return naming is not None and naming.on
-
-
-@scalar
 def _want(naming, key):
     """Add a key whose name is wanted, if there is room."""
     slot, row = place(naming.slots, naming.keys, key, home(naming.slots, key)), naming.state[KEYS] + 1
@@ -112,14 +106,11 @@ def _note(naming, row, form, a, b, c):
 
 
 @scalar
-def offer(naming, key, text, at, size, space):
-    """Enter ``text[at : at + size]``, in the namespace or column number `space`, as the name of `key`."""
-    offer_text(naming, key, text, at, size, space, TEXT)
+def offer(naming, key, text, at, size, space, form):
+    """Enter ``text[at : at + size]``, in the namespace or column number `space`, as the name of `key`.
 
-
-@scalar
-def offer_text(naming, key, text, at, size, space, form):
-    """`offer` in one of the forms `TEXT` and `QUOTED`."""
+    The `form` is `TEXT` or `QUOTED`.
+    """
     if naming is not None and naming.on:
         row, begin = _row_to_name(naming, key, size), naming.state[LETTERS]
         if row > 0:

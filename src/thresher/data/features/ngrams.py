@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from thresher.data.errors import DataError
 from thresher.data.feature_specs import BINARY, BLANKS, LETTERS, LOG, WORDS, Grams
 from thresher.data.features.murmur import padded_murmur3_64
-from thresher.data.features.names import QUOTED, TEXT, offer_text
+from thresher.data.features.names import QUOTED, TEXT, offer
 from thresher.data.text.sorting import merge_row
 from thresher.data.text.words import address, byte, store_character
 from thresher.engine.compile.jit import helper, kernel, scalar
@@ -117,7 +117,7 @@ def _hash_runs(scratch, begins, count, low, high, gap, seed, form, keys, values,
             begin = begins[first]
             size = begins[first + length] - gap - begin
             keys[nnz], values[nnz] = padded_murmur3_64(text, begin, size, seed), np.float32(1)
-            offer_text(naming, keys[nnz], text, begin, size, space, form)
+            offer(naming, keys[nnz], text, begin, size, space, form)
             nnz += 1
     return nnz
 

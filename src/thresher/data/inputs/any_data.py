@@ -292,13 +292,13 @@ def _are_examples(data: Any, layout: AnyLayout | None) -> bool:
     array = isinstance(data, np.ndarray) and data.ndim == 1 and data.dtype.kind in "OU"
     if rows or not is_bare(layout) or not (array or isinstance(data, list | tuple)):
         return rows and not columns
-    return _are_texts(data) and not os.path.exists(arrays.first_of(data))  # nor are they names of files
+    return bool(texts := _texts_in(data)) and not os.path.exists(texts[0])  # nor are they names of files
 
 
-def _are_texts(data: Any) -> bool:
-    """Whether all items are texts, or missing, and there is a text."""
+def _texts_in(data: Any) -> list[str]:
+    """All items that are not missing, if they are texts; else none."""
     known = [one for one in data if not arrays.is_missing(one)]
-    return bool(known) and all(isinstance(one, str) for one in known)
+    return known if all(isinstance(one, str) for one in known) else []
 
 
 def of_examples(X: Any, y: Any, weights: Any, domain: str | Domain, options: OpenOptions) -> Source:
@@ -362,7 +362,7 @@ def _as_table(data: Any, layout: AnyLayout | None) -> Any:
     settled = layout if has_columns(layout) else None
     if hasattr(data, arrays.STREAM):
         if arrays.form_of(data) != arrays.TABLE:
-            if _are_texts(data):
+            if _texts_in(data):
                 return None
             raise single(data)
         return data

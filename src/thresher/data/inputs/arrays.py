@@ -47,7 +47,7 @@ def form_of(X: object) -> str:
     is_one = hasattr(X, "tocsr") or isinstance(X, str | bytes | Mapping | Set)
     if is_one or getattr(X, "ndim", 1) != 1 or not hasattr(X, "__iter__"):
         return MATRIX
-    first = first_of(X)
+    first = next((one for one in X if not is_missing(one)), None)
     return ROWS if isinstance(first, Mapping) else TEXTS if isinstance(first, str) else MATRIX
 
 
@@ -106,11 +106,6 @@ def chunk_of(
         hint = "; fill in missing values" if value != value else ""
         where = f"row {row}, column {int(places[wrong])}"
         raise DataError(f"{where}: {nonfinite(value)} is not allowed{hint}") from error
-
-
-def first_of(X: Iterable[Any]) -> Any:
-    """The first item that is not missing; None if there is none."""
-    return next((one for one in X if not is_missing(one)), None)
 
 
 def is_missing(value: Any) -> bool:

@@ -38,29 +38,23 @@ class DistinctKeys:
     def add(self, keys: NDArray[np.uint64]) -> None:
         """Keys, some of which may have been met."""
         for first in range(0, len(keys), _IN_CACHE):
-            self._met[self._places(keys[first : first + _IN_CACHE])] = True
+            mixed = keys[first : first + _IN_CACHE] * self._ODD[0]
+            mixed ^= mixed >> np.uint64(32)  # one product spreads consecutive keys too evenly
+            mixed *= self._ODD[1]
+            self._met[(mixed >> np.uint64(64 - self._BITS)).view(np.int64)] = True
 
     @property
     def count(self) -> int:
         """The number of different keys."""
-        return self._estimate(int(np.count_nonzero(self._met)))
+        places, marked = len(self._met), int(np.count_nonzero(self._met))
+        return round(-places * math.log(max(places - marked, 1) / places))
 
     @classmethod
     def of(cls, keys: NDArray[np.uint64]) -> int:
-        """The number of different `keys`, by the same estimate, in memory that grows with them."""
-        return cls._estimate(len(np.unique(cls._places(keys))))
-
-    @classmethod
-    def _places(cls, keys: NDArray[np.uint64]) -> NDArray[np.int64]:
-        mixed = keys * cls._ODD[0]
-        mixed ^= mixed >> np.uint64(32)  # one product spreads consecutive keys too evenly
-        mixed *= cls._ODD[1]
-        return (mixed >> np.uint64(64 - cls._BITS)).view(np.int64)
-
-    @classmethod
-    def _estimate(cls, marked: int) -> int:
-        places = 1 << cls._BITS
-        return round(-places * math.log(max(places - marked, 1) / places))
+        """The number of different `keys`."""
+        counted = cls()
+        counted.add(keys)
+        return counted.count
 
 
 MOST_COPIES = 16

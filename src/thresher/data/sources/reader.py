@@ -76,11 +76,6 @@ class Reading(NamedTuple):
         """The table in which compiled code enters names, or None."""
         return self.namer and self.namer.table
 
-    def take_names(self, spaces: Sequence[str] = ()) -> None:
-        """Let the namer take the names found in a file with the columns `spaces`."""
-        if self.namer is not None:
-            self.namer.take(spaces)
-
 
 class RowsAsked(NamedTuple):
     """Which rows of files are read, and what is wanted of them: the options of `open_source`."""

@@ -31,11 +31,9 @@ from thresher.data.labels import (
     MOST_CLASSES,
     MOST_MET,
     Domain,
+    domain_of,
     give_back,
     list_words,
-    met_classes,
-    of_classes,
-    values,
 )
 from thresher.data.source import Source
 from thresher.engine import calibrating, kernels, outputs
@@ -92,7 +90,7 @@ class Outputs(NamedTuple):
             return cls("values", 1, int(span[2]))
         if span and kind in ("classes", "labels"):
             found = cls(kind, int(span[1] or 1), int(span[2]))
-            of_classes(kind, found.low, found.high)
+            domain_of(f"{kind}:{found.low}-{found.high}")
             return found
         raise ValueError(
             f"no outputs are called {spec!r}; known: one, classes, classes:max=N, classes:LO-HI,"
@@ -186,12 +184,12 @@ class Objective:
         """The allowed labels."""
         kind, low, high, _, most = self.outputs
         if most:
-            return met_classes(most)
+            return domain_of(f"classes:max={most}")
         if kind == "values":
-            return values(high, self.loss.DOMAIN)
+            return domain_of(f"values:{high},{self.loss.DOMAIN}")
         if kind in ("one", "quantiles"):
             return DOMAINS[self.loss.DOMAIN]
-        return of_classes(kind, low, high)
+        return domain_of(f"{kind}:{low}-{high}")
 
     @property
     def open_domain(self) -> Domain:

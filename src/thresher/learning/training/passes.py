@@ -109,9 +109,7 @@ def passes_over(matrix: Chunk, rows: NDArray[np.int64]) -> int:
     wanted = np.zeros(len(matrix), bool)
     wanted[rows] = True
     keys = matrix.keys if wanted.all() else matrix.keys[np.repeat(wanted, np.diff(matrix.indptr))]
-    counted = DistinctKeys()
-    counted.add(keys.astype(np.uint64))
-    return passes_for(size._replace(features=counted.count))
+    return passes_for(size._replace(features=DistinctKeys.of(keys.astype(np.uint64))))
 
 
 def bytes_of(replay: int | str) -> int:

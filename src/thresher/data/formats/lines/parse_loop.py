@@ -63,7 +63,8 @@ class BlockParser:
                 if reading.on_error == QUARANTINE:
                     rejected += [line_of(entry[0]), b"\n"]
             state[line_status.BAD] = 0
-        reading.take_names(spaces)
+        if reading.namer is not None:
+            reading.namer.take(spaces)
         _at, rows, nnz, lines, blank, merged, _bad = state.tolist()
         tally = LineTally(lines, rows, blank, len(gaps), merged)
         return Parsed(columns.chunk(rows, nnz), tally, bad, b"".join(rejected), gaps=gaps)

@@ -42,7 +42,7 @@ from thresher.data.feature_specs import grams_of, terms_of
 from thresher.data.features import murmur
 from thresher.data.features.crossing import note_namespace, of_namespaces
 from thresher.data.features.murmur import first_bytes, hash_bytes, padded_murmur3_64
-from thresher.data.features.names import names_any, offer_with
+from thresher.data.features.names import offer_with
 from thresher.data.features.ngrams import letters, rooms_for, text_features
 from thresher.data.formats import line_status
 from thresher.data.formats.line_status import AFTER_VALUE, BLANK, EXAMPLE, OWN, VALUE, VALUE_RANGE
@@ -272,7 +272,7 @@ def _features(grammar, text, at, keys, values, nnz, space, start, ascend, before
     `before`; its keys `ascend` so far. Returns ``(position of the bar, line end or error, nnz, whether keys
     ascend, outcome)``.
     """
-    numbered, safe = np.int64(0), abs(space[3]) < _SAFE_SCALE and not names_any(naming)
+    numbered, safe = np.int64(0), abs(space[3]) < _SAFE_SCALE and (naming is None or not naming.on)
     floor = load_word(keys, 8 * (nnz - 1)) + _ONE if nnz > start else _NONE
     while True:
         at = skip_blanks(text, at)
@@ -299,7 +299,7 @@ def _features(grammar, text, at, keys, values, nnz, space, start, ascend, before
         if outcome != EXAMPLE:
             return at, nnz, ascend, outcome
         numbered += unnamed
-        if names_any(naming):
+        if naming is not None and naming.on:
             stop = _name_end(text, name)
             if stop < at and not _begins_number(text, stop + 1):
                 stop = at  # text is part of the name

@@ -19,7 +19,7 @@ import numpy as np
 from thresher.data.features import crossing
 from thresher.data.features.crossing import note_column
 from thresher.data.features.murmur import murmur3_64, whole_murmur3_64
-from thresher.data.features.names import offer, offer_whole
+from thresher.data.features.names import TEXT, offer, offer_whole
 from thresher.data.formats import line_status
 from thresher.data.formats.lines.line_rows import complete, note
 from thresher.data.formats.tables import table_rows
@@ -74,7 +74,7 @@ def _key(form, data, offsets, at, seed, blanks, naming, column):
     key = murmur3_64(data, begin, end - begin, seed)
     there = (begin if blanks else past_blanks(data, begin, end)) < end
     if there:
-        offer(naming, key, data, begin, end - begin, column)
+        offer(naming, key, data, begin, end - begin, column, TEXT)
     return key, there
 
 
@@ -152,7 +152,7 @@ def _stage(c, lo, hi, table, kinds, stage, domain, crosses, naming, targets, far
                 if entered:
                     offer_whole(naming, key, place, table[c, COLUMN])
             else:
-                offer(naming, key, data, 0, 0, table[c, COLUMN])
+                offer(naming, key, data, 0, 0, table[c, COLUMN], TEXT)
             store_word(staged, slot, key)
             store_float(floats, slot, value)
             counts[r] += entered

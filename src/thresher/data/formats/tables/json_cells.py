@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.data.features.murmur import padded_murmur3_64
-from thresher.data.features.names import offer
+from thresher.data.features.names import TEXT, offer
 from thresher.data.formats import line_status
 from thresher.data.text.numbers import read_digits, read_double, read_power
 from thresher.data.text.words import (
@@ -366,7 +366,7 @@ def enter_names(begin, stop, seed, keys, values, nnz, naming, column, objects):
             return nnz, line_status.UNUSUAL
         if last > first:
             key = padded_murmur3_64(text, first, last - first, seed)
-            offer(naming, key, text, first, last - first, column)
+            offer(naming, key, text, first, last - first, column, TEXT)
             nnz = enter(key, np.float32(1), out, floats, nnz)
         at = _next_element(text, end)
     return nnz, line_status.EXAMPLE

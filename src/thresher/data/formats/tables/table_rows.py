@@ -19,7 +19,7 @@ from thresher.data.chunk import Chunk, read_only
 from thresher.data.errors import DataError
 from thresher.data.feature_specs import Grams, grams_of
 from thresher.data.features import crossing
-from thresher.data.features.crossing import Crosses, extra_of, of_columns, room_for_spans
+from thresher.data.features.crossing import MOST_SPANS, Crosses, extra_of, of_columns
 from thresher.data.features.murmur import hash_columns
 from thresher.data.features.names import numeric_keys
 from thresher.data.formats import line_status
@@ -189,7 +189,8 @@ class TableParser(BlockParser):
     def __init__(self, files: Sequence[ColumnEncodings], layout: SettledLayout, reading: Reading) -> None:
         """Raises `DataError` unless the domain has as many labels as there are label columns."""
         super().__init__(reading)
-        self._files, self._layout, self._spans, domain = files, layout, room_for_spans(), reading.domain
+        self._files, self._layout, domain = files, layout, reading.domain
+        self._spans = np.zeros((MOST_SPANS + 1, 4), np.int64)  # each thread needs its own
         count = len(layout.labels) or 1
         if domain.kind == VALUES and domain.width != count and not domain.open:
             wanted = f"{domain.width} label columns ({mention(label='a,b,...')})"

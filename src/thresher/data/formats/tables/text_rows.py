@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 
 from thresher.data.features.crossing import note_column
 from thresher.data.features.murmur import padded_murmur3_64, whole_murmur3_64
-from thresher.data.features.names import offer, offer_whole
+from thresher.data.features.names import TEXT, offer, offer_whole
 from thresher.data.features.ngrams import text_features
 from thresher.data.formats import line_status
 from thresher.data.formats.lines.line_rows import ends_line
@@ -65,18 +65,6 @@ from thresher.engine.compile.jit import scalar
 
 _NUL, _NEWLINE, _RETURN, _QUOTE = 0, 10, 13, 34
 _NONE, _ONE = np.uint64(0), np.uint64(1)
-
-
-@scalar
-def _unless_missing(cell, at, end, tokens):
-    """The end of the cell ``cell[at:end]``, or `at` if it is one of the tokens."""
-    listed, k = address(tokens), 0
-    while k < tokens.size:
-        size = np.int64(byte(listed, k))
-        if size == end - at and same_bytes(cell, at, listed, k + 1, size):
-            return at
-        k += 1 + size
-    return end
 
 
 @scalar
@@ -163,7 +151,12 @@ def _value(kind, cell, at, end, domain):
 @scalar
 def _meant(code, cell, at, end, tokens, scratch):
     """The kind of a column, a cell's text (empty if missing, or as the value is spelled), and the outcome."""
-    end, outcome = _unless_missing(cell, at, end, tokens), line_status.EXAMPLE
+    listed, k, outcome = address(tokens), 0, line_status.EXAMPLE
+    while k < tokens.size:
+        size = np.int64(byte(listed, k))
+        if size == end - at and same_bytes(cell, at, listed, k + 1, size):
+            end = at
+        k += 1 + size
     if code >= table_rows.SPELLED:
         cell, at, end = spell(cell, at, end, scratch)
         if code >= table_rows.NUMERALS and not is_finite(cell, at, end):
@@ -192,7 +185,7 @@ def _enter_cell(code, cell, first, last, start, c, row, grams, found):
     elif kind == table_rows.CATEGORICAL:
         if past_blanks(cell, first, last) < last:
             key = padded_murmur3_64(cell, first, last - first, seeds[c])
-            offer(extra[1], key, cell, first, last - first, c)
+            offer(extra[1], key, cell, first, last - first, c, TEXT)
             nnz = enter(key, np.float32(1), keys, values, nnz)
     elif kind >= table_rows.NUMERIC:
         first, last = stripped(cell, first, last)
@@ -212,7 +205,7 @@ def _enter_cell(code, cell, first, last, start, c, row, grams, found):
                 offer_whole(extra[1], key, place, c)
                 nnz = enter(key, np.float32(1), keys, values, nnz)
             else:
-                offer(extra[1], names[c], keys, 0, 0, c)
+                offer(extra[1], names[c], keys, 0, 0, c, TEXT)
                 if last == first or value != np.float32(0):
                     nnz = enter(names[c], value, keys, values, nnz)
     elif kind == table_rows.EMPTY:
