@@ -14,7 +14,6 @@ from thresher.cli import output, saving
 from thresher.cli.errors import StoppedAfterSaving, check_strictly
 from thresher.cli.parser import DATA, command
 from thresher.options import lanes, training
-from thresher.options.messages import flag_of
 from thresher.options.option import Options, UsageError
 
 if TYPE_CHECKING:
@@ -153,7 +152,7 @@ def cv(data: list[str], options: Options) -> None:
     found = run.judge().decided(ui.warn)
     number, use = found.number(), use_of(found.points, found.number(), options["choose"])
     if use and not found.models:
-        remedy = f"give {flag_of('model')} to choose by its own"
+        remedy = "give --model to choose by its own"
         ui.warn(f"weights are means over the folds, and a model of all rows has more: {remedy}")
     used, own = output.budget_figures(use, options["json"]), dict[str, Any]()
     again = {"command": run.command(data, outcome, found.points[number].spec)}
