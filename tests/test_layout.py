@@ -121,8 +121,8 @@ ROOMS = ("text", "files", "features", "sources", "formats.lines", "formats.table
 # folder -> the most lines that its modules may have: who adds says in the same commit what goes, or raises
 # the figure and says why
 SIZES = {
-    "all": 57_987,
-    "data": 16_832,
+    "all": 57_990,
+    "data": 16_836,
     "learning": 13_374,
     "parts": 5_275,
     "engine": 4_724,
@@ -130,7 +130,7 @@ SIZES = {
     "serving": 2_646,
     "options": 2_170,
     "sklearn": 1_404,
-    "cli": 1_782,
+    "cli": 1_781,
     "cluster": 923,
     "river": 255,
     "reporting": 954,

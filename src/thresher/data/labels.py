@@ -345,6 +345,10 @@ class WordTable:
         """Number of words; of given ones, those spelled in several ways count as often."""
         return int(self._table[COUNT])
 
+    def __getitem__(self, number: int) -> str:
+        """The word with this number: the table on the screen names classes as they come."""
+        return self.names()[number]
+
     def names(self) -> tuple[str, ...]:
         """The words in the order of their numbers, from 0 on. `DataError` for one that is not UTF-8."""
         with ADDING:
