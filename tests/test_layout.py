@@ -121,8 +121,8 @@ ROOMS = ("text", "files", "features", "sources", "formats.lines", "formats.table
 # folder -> the most lines that its modules may have: who adds says in the same commit what goes, or raises
 # the figure and says why
 SIZES = {
-    "all": 57_990,
-    "data": 16_836,
+    "all": 57_991,
+    "data": 16_837,
     "learning": 13_374,
     "parts": 5_275,
     "engine": 4_724,
