@@ -283,7 +283,8 @@ def test_a_record_that_cannot_be_is_refused(name: str, tmp_path: Path) -> None:
     for value in (None, -1, 1.5, {"": ""}, [1])[name == "solved" :]:  # few models are: the others have null
         whole["record"][name] = value
         model_file.write(tmp_path / "m", whole, tensors)
-        with pytest.raises(ModelFileError, match=rf"record\.{name}|header: -1: expected a number"):
+        expected = "does not match its checksum" if value == -1 else rf"record\.{name}"  # no header has -1
+        with pytest.raises(ModelFileError, match=expected):
             model_file.load_predictor(tmp_path / "m")
     del whole["record"][name]
     model_file.write(tmp_path / "m", whole, tensors)

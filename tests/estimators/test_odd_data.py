@@ -115,7 +115,10 @@ def test_parameters_that_cannot_be(options: dict[str, Any], error: str) -> None:
 
 @pytest.mark.parametrize(
     "weights",
-    [-np.ones(20), np.full(20, np.nan), np.zeros(20), np.ones((20, 1)), np.ones(9), np.ones(20) + 1j, "a"],
+    [
+        *(-np.ones(20), np.full(20, np.nan), np.zeros(20), np.ones((20, 1)), np.ones(9), np.ones(20) + 1j),
+        *("a", np.nan, np.inf, 1 + 1j),
+    ],
 )
 def test_sample_weights_that_cannot_be(weights: Any) -> None:
     for model in (classifier(), SparseOnlineRegressor()):

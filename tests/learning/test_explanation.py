@@ -116,6 +116,16 @@ def test_an_ensemble_is_explained_if_its_models_multiply_the_same(table: Path) -
         explain(centred, chunk)
 
 
+def test_the_only_class_met_is_explained_alone(tmp_path: Path) -> None:
+    path = tmp_path / "one.csv"
+    path.write_text("label,n\nred,1\nred,2\n")
+    model = thresher.train(path, outputs="classes", rule="sgd", centre=False)
+    (told, _) = model.explain(path)
+    (term,) = told["features"]
+    assert [*told["margin"]] == [*told["intercept"]] == [*term["contribution"]] == ["red"]
+    assert told["intercept"]["red"] + term["contribution"]["red"] == pytest.approx(told["margin"]["red"])
+
+
 @pytest.mark.parametrize("name", SETTINGS)
 def test_what_is_left_out_is_the_rest(name: str, table: Path) -> None:
     options = dict(SETTINGS[name])

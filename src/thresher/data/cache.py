@@ -149,12 +149,11 @@ def open_cache(source: TextSource, folder: str | os.PathLike[str] | None = None)
     except OSError:
         return None  # `CacheWriter` warns about the folder
     path = place / _file_name(source, source.fingerprint())
-    if not path.is_file():
-        return None
     try:
         cached = CacheSource(path, source)
     except DamagedCacheError as error:
-        _discard(path, error)
+        if not isinstance(error.__cause__, FileNotFoundError):  # another process may remove it at any time
+            _discard(path, error)
         return None
     # the cache lacks the lines rejected in an earlier process: read the text again to write them out
     unwritten = source.on_error.path is not None and not source.finished

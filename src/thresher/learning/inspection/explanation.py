@@ -108,7 +108,8 @@ class Explanation(NamedTuple):
             def picked(each: Any, output: int | None = output) -> object:
                 if output is not None:
                     return each[output]
-                return each if said.is_one else dict(zip(said.names, each, strict=True))
+                # while a single class is known, there is a second output, of the next one
+                return each if said.is_one else dict(zip(said.names, each, strict=False))
 
             terms = self.terms(row, output)
             left = np.reshape(

@@ -156,7 +156,6 @@ def _meant(code, cell, at, end, tokens, scratch):
         size = np.int64(byte(listed, k))
         if size == end - at and same_bytes(cell, at, listed, k + 1, size):
             end = at
-            break
         k += 1 + size
     if code >= table_rows.SPELLED:
         cell, at, end = spell(cell, at, end, scratch)
