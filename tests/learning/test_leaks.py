@@ -1,5 +1,6 @@
 """Columns that tell the label alone are named, if the model is far better than a constant; others are not."""
 
+import tracemalloc
 import warnings
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,8 @@ import pytest
 from scipy import sparse
 
 import thresher
+from thresher.learning.diagnostics import run_findings
+from thresher.learning.diagnostics.leaks import telling
 from thresher.sklearn import SparseOnlineClassifier
 
 pytestmark = pytest.mark.usefixtures("plainly")
@@ -135,6 +138,40 @@ def test_what_is_counted_and_cut_is_left_alone(tmp_path: Path) -> None:
             "column refund alone tells the label in the first rows: if it is filled"
             ' in with the label or after it, leave it out, ignore="refund"'
         )
+
+
+def test_texts_take_their_own_room() -> None:
+    """A long text among short ones: 640 as long as it would take 512 MB."""
+    words = np.where(Y, "yes", "no").astype(object)
+    words[3] += " " * 200_000 + "."
+    tracemalloc.start()
+    try:
+        assert leaks(TABLE.assign(refund=words), passes=1)
+        assert tracemalloc.get_traced_memory()[1] < 64e6
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("short", [False, True])
+def test_a_search_that_fails_loses_no_model(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, short: bool
+) -> None:
+    path = tmp_path / "d.csv"
+    TABLE.assign(refund=Y, label=Y).to_csv(path, index=False)
+
+    def fail(*given: Any) -> list[str]:
+        if short:
+            raise MemoryError
+        path.unlink()
+        return telling(*given)
+
+    monkeypatch.setattr(run_findings, "telling", fail)
+    reason = "memory is short" if short else f".*{path}"
+    with pytest.warns(thresher.TroubleWarning, match=f"whether a column alone tells the label: {reason}"):
+        model = thresher.train(path, passes=1)
+    assert [one.name for one in model.warnings] == ["unknown-leak"]
+    low, high = model.predict(TABLE[:2].assign(refund=[0, 1]))
+    assert low < high
 
 
 COUNTS = CHANCE.poisson(0.4 * np.exp(X[:, 0] / 2))

@@ -98,7 +98,7 @@ def _columns(chunk: Chunk, kinds: dict[str, str], missing: set[str]) -> Iterator
     for k, (name, kind) in enumerate(kinds.items()):
         cells = chunk.cells[:, k]
         rows = np.flatnonzero([cell not in missing and bool(cell.strip()) for cell in cells.tolist()])
-        values = cells[rows].astype(str)
+        values = cells[rows]  # objects: an array of texts would give each the room of the longest
         if kind in NUMBERS:
             with suppress(ValueError):
                 values = values.astype(np.float64)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from thresher.data.columns import NUMERIC, WEIGHT, as_option_value
-from thresher.data.errors import first_few
+from thresher.data.errors import DataError, first_few
 from thresher.data.features.names import numeric_keys
 from thresher.data.files.paths import in_both
 from thresher.data.formats.tables.column_statistics import ColumnSeen
@@ -359,11 +359,11 @@ def troubles_at_end(run: Run) -> Iterator[Finding]:
         reason = f"interrupted in pass {number} of {passes}: the model has learned all rows, but not as often"
         yield Finding("ended-early", f"{reason}; train again for the other passes")
     if leak := _leak(run):
-        yield Finding("leak", leak)
+        yield leak
 
 
-def _leak(run: Run) -> str | None:
-    """Columns, or features, that tell the label alone.
+def _leak(run: Run) -> Finding | None:
+    """Columns, or features, that tell the label alone; or why that is not known.
 
     They are looked for if the model is so good that one may hold the label, if columns lack numbers in the
     first rows, which tells a model nothing, or if the mean is exp(margin), which cannot follow a copy.
@@ -374,7 +374,12 @@ def _leak(run: Run) -> str | None:
     suspicious = good or lacking or run.model.head.is_exponential
     if run.source is None or run.seen.rows < LEAST or not suspicious:
         return None
-    if not (names := telling(run.source, run.model.head, run.model.layout)):
+    try:
+        names = telling(run.source, run.model.head, run.model.layout)
+    except (DataError, OSError, MemoryError) as error:  # the model is whole, and not saved yet
+        reason = "memory is short" if isinstance(error, MemoryError) else str(error)
+        return Finding("unknown-leak", f"not known whether a column alone tells the label: {reason}")
+    if not names:
         return None
     alone = f"{first_few(names)} {'alone tells' if len(names) == 1 else 'each tell'} the label"
     known, layout = "if it is filled in with the label or after it, leave it out", run.source.layout
@@ -382,7 +387,7 @@ def _leak(run: Run) -> str | None:
         columns = [name.removeprefix("column ") for name in names[:3]]
         known += f", {mention(ignore=as_option_value(columns, layout.columns))}"
     good_too = f"{run.against_base}, and " if good else ""
-    return f"{good_too}{alone} in the first rows: {known}"
+    return Finding("leak", f"{good_too}{alone} in the first rows: {known}")
 
 
 _EXPLAINS_LOSS = {
