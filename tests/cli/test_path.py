@@ -392,6 +392,23 @@ def test_the_command_trains_on_all_rows(options: str, examples: int | None, thre
         assert "--passes 3" not in options or learned["passes"] == 3
 
 
+def test_the_command_of_a_resumed_run_has_the_options_of_the_stopped_one(
+    thresher: Thresher, plainly: None
+) -> None:
+    """Those that its record has."""
+    rows = [{"y": k % 3 == 0, "text": f"word{k % 7} and{k % 3}", "id": k, "day": k % 5} for k in range(120)]
+    Path("d.jsonl").write_text("".join(f"{json.dumps(one)}\n" for one in rows))
+    options = "--label y --text text --ignore id --categorical day --batch 2 --order buffer:9"
+    command = "path d.jsonl -m f --l1 0.001:0.1:3 --passes 1 -q --json"
+    with checkpoints_kept() as kept:
+        whole = shlex.split(thresher.ok(f"{command} {options} --checkpoint-every 50").json["command"])
+    Path("f.checkpoint").write_bytes(kept[0])
+    said = shlex.split(thresher.ok(f"{command} --resume").json["command"])
+    assert {*whole} <= {*said}
+    thresher.ok(*said[1:], "-q")
+    assert model_file.read("MODEL")[0]["recipe"] == model_file.read("f")[0]["recipe"]
+
+
 def test_the_table_of_a_file(thresher: Thresher) -> None:
     table = thresher(FRONTIER).out.splitlines()[:6]
     assert thresher("info f").out.splitlines()[:6] == table

@@ -128,6 +128,7 @@ class Paths(Plan):
             data,
             None,
             options,
+            chosen if options["resume"] else None,
             rule=found.points[found.chosen].spec,
             passes=passes_said(made.passes, chosen.recipe, made.solved),
             holdout=held if budget.budget_of(found.choice) is not None else None,

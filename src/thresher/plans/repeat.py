@@ -11,7 +11,8 @@ from thresher.data.columns import IGNORE, SINGLE, finder, in_print
 from thresher.data.feature_specs import as_list
 from thresher.data.layout import AnyLayout, SettledLayout
 from thresher.learning.files.choice import LOSS
-from thresher.learning.files.model_file import needs_in
+from thresher.learning.files.model_file import header_of, needs_in
+from thresher.learning.model.model import Model
 from thresher.learning.model.recipe import Recipe, layout_of
 from thresher.options.data import LayoutOptions, OnErrorOption, TableOptions
 from thresher.options.lanes import PathCommand
@@ -25,11 +26,18 @@ _RESUMED: dict[str, type] = {"train": TrainCommand, "ensemble": TrainCommand, "p
 """The commands that resume a checkpoint of each plan, which knows all else"""
 
 
-def train_command(data: Sequence[str], model: Path | None, options: Options, **own: object) -> str:
-    """``thresher train`` with what `options` say of one model, but for its `own`; None: not given."""
+def train_command(
+    data: Sequence[str], model: Path | None, options: Options, made: Model | None = None, **own: object
+) -> str:
+    """``thresher train`` with what `options` say of one model, but for its `own`; None: not given.
+
+    What they leave unsaid of a run that was resumed is said as the model records it that was `made`.
+    """
     kinds = RecipeOptions, TableOptions, OnErrorOption, ModulesOption
-    said = {name: value for one in kinds for name, value in given_options(options, one).items()}
-    said |= {"order": options.given.get("order"), **dict.fromkeys((*OF_RULES, "eta0")), **own}
+    said = dict[str, Any]() if made is None else _recorded(header_of(made))
+    said |= {name: value for one in kinds for name, value in given_options(options, one).items()}
+    order = options.given.get("order", said.get("order"))
+    said |= {"order": order, **dict.fromkeys((*OF_RULES, "eta0")), **own}
     target = "MODEL" if model is None else str(model)
     return command("train", [*data, "-m", target], words_of(TrainCommand, said))
 
@@ -49,9 +57,8 @@ def remaking(path: Path, header: dict[str, Any], info: dict[str, Any], **own: ob
     layout, stopped, record = layout_of(header["recipe"]), info.get("stopped"), info["record"]
     if layout is None or not layout.format:
         return None
-    modules = [*dict.fromkeys(need.file for need in needs_in(header) if need.file)] or None
     if stopped:
-        plan = header["training"]["plan"]
+        plan, modules = header["training"]["plan"], _modules(header)
         if plan not in _RESUMED:
             return None
         held = stopped["holdout"] or ("none" if plan == "path" else None)
@@ -68,21 +75,34 @@ def remaking(path: Path, header: dict[str, Any], info: dict[str, Any], **own: ob
     if not known or record is None or (record["planned"] and not record["patience"]):
         return None
     recipe = Recipe.from_dict(header["recipe"])
-    said = {name: value for name, value in recipe.chosen().items() if name in options_of(RecipeOptions)}
-    said |= {"rule": recipe.rule, **_table(layout), "where": record["where"] or None, "modules": modules}
-    said["order"] = None if record["order"] == "as-is" else record["order"]
+    said = {**_recorded(header), "rule": recipe.rule}
     said["holdout"] = record["holdout"] or ("HOLDOUT" if record["patience"] else None)
     said["judge"] = None if record["judge"] == LOSS else record["judge"]
     said["early_stop"] = record["patience"] or None
     said["passes"] = record["planned"] or passes_said(record["passes"], recipe, record["solved"])
     said["continue_from"] = "OLD" if record["continued"] else None
     said["init"] = "INIT" if info["warm"] and not record["continued"] else None
-    said["on_error"] = "skip" if record["skipped"] else None
     said["names"] = None if info["weights"]["named"] is None else True
     said["weights_only"] = None if info["bytes"]["state"] else True
+    return command("train", ["DATA", "-m", "MODEL"], words_of(TrainCommand, said | own))
+
+
+def _recorded(header: dict[str, Any]) -> dict[str, Any]:
+    """What a model records of the options that make it, which are not those of its rule or of one run."""
+    recipe, record = Recipe.from_dict(header["recipe"]), header["record"]
+    said = {name: value for name, value in recipe.chosen().items() if name in options_of(RecipeOptions)}
+    said |= {"where": record["where"] or None, "modules": _modules(header)}
+    said |= {} if recipe.layout is None else _table(recipe.layout)
+    said["order"] = None if record["order"] == "as-is" else record["order"]
+    said["on_error"] = "skip" if record["skipped"] else None
     if recipe.objective.outputs.most:
         said.pop("classes", None)  # the model has those met so far, and meets others
-    return command("train", ["DATA", "-m", "MODEL"], words_of(TrainCommand, said | own))
+    return said
+
+
+def _modules(header: dict[str, Any]) -> list[str] | None:
+    """The files of the user's own parts."""
+    return [*dict.fromkeys(need.file for need in needs_in(header) if need.file)] or None
 
 
 def _solving(header: dict[str, Any], layout: SettledLayout) -> str | None:
