@@ -121,12 +121,12 @@ ROOMS = ("text", "files", "features", "sources", "formats.lines", "formats.table
 # folder -> the most lines that its modules may have: who adds says in the same commit what goes, or raises
 # the figure and says why
 SIZES = {
-    "all": 57_996,
+    "all": 58_022,
     "data": 16_835,
     "learning": 13_380,
     "parts": 5_275,
     "engine": 4_724,
-    "plans": 2_935,
+    "plans": 2_961,
     "serving": 2_646,
     "options": 2_170,
     "sklearn": 1_405,

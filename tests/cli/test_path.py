@@ -435,7 +435,9 @@ def test_where_one_model_is_needed_it_is_the_chosen_one(thresher: Thresher) -> N
         "thresher: f has no model 7: its models are 0 to 4\n"
     )
     assert "no model has at most 0 weights" in thresher("predict f test.svm --choose nnz:0").err
-    assert "a choice must be" in thresher("predict f test.svm --choose most").err
+    numbered = "a choice must be best, 1se, within:P% or nnz:N, or the number of a model, from 0, not 'most'"
+    assert numbered in thresher("predict f test.svm --choose most").err
+    assert numbered in thresher("choose f most -m m").err
     assert (
         "it holds one model, so there is nothing to choose"
         in thresher("predict m1 test.svm --choose best").err

@@ -75,7 +75,7 @@ def remaking(path: Path, header: dict[str, Any], info: dict[str, Any], **own: ob
     if not known or record is None or (record["planned"] and not record["patience"]):
         return None
     recipe = Recipe.from_dict(header["recipe"])
-    said = {**_recorded(header), "rule": recipe.rule}
+    said = {**_recorded(header | {"record": record}), "rule": recipe.rule}
     said["holdout"] = record["holdout"] or ("HOLDOUT" if record["patience"] else None)
     said["judge"] = None if record["judge"] == LOSS else record["judge"]
     said["early_stop"] = record["patience"] or None

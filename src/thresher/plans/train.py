@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 from thresher.learning.files.checkpoint import TrainingState
 from thresher.learning.files.choice import column_of
+from thresher.learning.files.model_file import looks_like_ours
 from thresher.learning.model import bags as bagging
 from thresher.learning.model.bags import Bags
 from thresher.learning.model.model_set import ModelSet
@@ -18,7 +20,7 @@ from thresher.learning.training.trainer import Outcome
 from thresher.options.layouts import of_options
 from thresher.options.messages import mention
 from thresher.options.option import Options, UsageError
-from thresher.plans.run import Opened, Plan
+from thresher.plans.run import Opened, Plan, bags_of
 
 
 class ManyModels(Plan):
@@ -33,8 +35,11 @@ class ManyModels(Plan):
         self.whose = "the file" if self._column else "the ensemble"
         self.dealt = "have another number" if self._column else "go to different models"
 
-    def revive(self, given: object) -> ModelSet:
+    def revive(self, given: Any) -> ModelSet:
         """The models; new ones begin with new values."""
+        said = [name for name in ("by", "ensemble") if self.options.get(name)]
+        if said and looks_like_ours(Path(given)) and bags_of(given) is None:
+            raise UsageError(f"{given}: not an ensemble; leave {mention(*said)} out")
         return bagging.to_go_on(given)
 
     def difference(self, models: ModelSet, before: TrainingState | None = None) -> Iterator[Difference]:

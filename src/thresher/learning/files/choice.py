@@ -105,10 +105,10 @@ class FrontierTable:
         return {"lanes": lanes, "chosen": self.chosen, "choice": self.choice, "penalty": self.penalty}
 
 
-def check_choice(text: object) -> str:
-    """Validate a choice; ValueError."""
+def check_choice(text: object, choices: str = CHOICES) -> str:
+    """Validate a choice; ValueError, which names the `choices`."""
     if not isinstance(text, str) or not re.fullmatch(r"best|1se|within:\d+(\.\d+)?%|nnz:\d+", text):
-        raise ValueError(f"a choice must be {CHOICES}, not {text!r}")
+        raise ValueError(f"a choice must be {choices}, not {text!r}")
     return text
 
 
@@ -138,7 +138,7 @@ def choose(points: Sequence[Point], text: str) -> int:
     most 1 % higher (Langford, Li and Zhang (JMLR 2009), section 5). ``nnz:N``: the best with at most N
     weights. ValueError if there is no such model.
     """
-    check_choice(text)
+    check_choice(text, f"{CHOICES}, or the number of a model, from 0")
     able = {k: (one.criterion, one.size) for k, one in enumerate(points) if one.criterion < float("inf")}
     if not able:
         raise ValueError("no model has a finite loss: learning diverged, or all importance weights are zero")
