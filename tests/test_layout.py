@@ -121,9 +121,9 @@ ROOMS = ("text", "files", "features", "sources", "formats.lines", "formats.table
 # folder -> the most lines that its modules may have: who adds says in the same commit what goes, or raises
 # the figure and says why
 SIZES = {
-    "all": 58_022,
+    "all": 58_023,
     "data": 16_835,
-    "learning": 13_380,
+    "learning": 13_381,
     "parts": 5_275,
     "engine": 4_724,
     "plans": 2_961,

@@ -197,6 +197,7 @@ def test_late_fields(thresher: Thresher, folder: Path) -> None:
     assert warned(ran.err) == [f"warning: {one['message']}"]
     learned = thresher(f"{train} --numeric b,n --categorical c").json
     assert (learned["warnings"], learned["features_seen"]) == ([], 4)
+    assert thresher("info m --json").json["warnings"] == [], "rows had values in b, n and c"
     ignored = thresher(f"{train[:-7]},b,c,n --json").json
     assert (ignored["warnings"], ignored["features_seen"]) == ([], 1)
     ran = thresher(f"{train} --numeric b,n,aa --categorical c").json["warnings"]

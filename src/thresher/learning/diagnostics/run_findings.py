@@ -399,7 +399,8 @@ def troubles_of(run: Run) -> list[Finding]:
     """All trouble with the data and the model, at most one per finder."""
     recipe = run.model.recipe
     found = troubles_of_columns(run.columns, recipe.layout)
-    found += troubles_of_reading(run.report, recipe.layout, run.seen.start.examples > 0)
+    if run.source is not None:  # a record does not tell how rows were read
+        found += troubles_of_reading(run.report, recipe.layout, run.seen.start.examples > 0)
     found += _of_labels(run)
     seen, unmet = run.seen, ""
     if seen.unmet:
