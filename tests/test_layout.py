@@ -121,7 +121,7 @@ ROOMS = ("text", "files", "features", "sources", "formats.lines", "formats.table
 # folder -> the most lines that its modules may have: who adds says in the same commit what goes, or raises
 # the figure and says why
 SIZES = {
-    "all": 58_023,
+    "all": 58_024,
     "data": 16_835,
     "learning": 13_381,
     "parts": 5_275,
@@ -129,7 +129,7 @@ SIZES = {
     "plans": 2_961,
     "serving": 2_646,
     "options": 2_170,
-    "sklearn": 1_405,
+    "sklearn": 1_406,
     "cli": 1_781,
     "cluster": 923,
     "river": 255,

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from numbers import Number
 from typing import Any, Literal
 
 import numpy as np
@@ -138,7 +139,7 @@ def source_of(estimator: Any, X: Any) -> Source:
 
 def importances(given: Any, count: int) -> NDArray[np.float64]:
     """`sample_weight` as ``(n,)`` float64, not all zero. ValueError."""
-    given = given if given is None or np.ndim(given) else np.full(count, given)  # numbers go unchecked there
+    given = np.full(count, given) if isinstance(given, Number) else given  # which goes unchecked there
     weights: NDArray[np.float64] = _check_sample_weight(given, np.empty((count, 0)), dtype=np.float64)
     check_non_negative(weights, "sample_weight")
     if not weights.any():
