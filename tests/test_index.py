@@ -266,7 +266,7 @@ def learn_side_by_side(index: GrowingIndex, loops: list[OneState | ManyState], c
 
 
 def weights_of(index: GrowingIndex, loop: OneState | ManyState) -> dict[int, bytes]:
-    rows = zip(index.features(), loop.settled(), strict=True)
+    rows = zip(index.features(), loop.settled_weights(), strict=True)
     return {int(key): np.asarray(weight).tobytes() for key, weight in rows if np.any(weight != 0)}
 
 

@@ -254,7 +254,7 @@ def test_the_file(tmp_path: Path) -> None:
     assert r"b\tc" in found.table()
     with pytest.raises(ValueError, match="a selection, not a model"):
         thresher.predict(tmp_path / "s", rows)
-    whole, tensors = Contents.of(tmp_path / "s").run, Contents.of(tmp_path / "s").beside()
+    whole, tensors = Contents.of(tmp_path / "s").run, Contents.of(tmp_path / "s").extras()
     for run, arrays in (
         ({"halves": "x"}, {}),
         ({"outputs": [1]}, {}),

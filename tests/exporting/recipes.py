@@ -184,7 +184,7 @@ def tried(seed: int, folder: Path) -> str | None:
         named = output == "label" and model.head.classifies
         expected = {one: model.predict(new, one) for one in ("margin", *(() if named else (output,)))}
         labels = model.predict(new, "label")
-        labels = labels if labels.dtype == object else model.head.written(labels, "label")
+        labels = labels if labels.dtype == object else model.head.to_lines(labels, "label")
         texts = dict[str, Any]()
         for target in ("json", "c", "js", "onnx"):
             try:

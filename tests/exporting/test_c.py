@@ -171,7 +171,7 @@ def test_several_labels_and_another_compiler(tmp_path: Path, output: Any, plainl
     if output == "label":
         assert (status, out.decode().splitlines()) == (
             0,
-            model.head.written(model.predict(data, output), output),
+            model.head.to_lines(model.predict(data, output), output),
         )
     else:
         check(model, program, data, output)

@@ -338,7 +338,7 @@ def test_labels_may_come_later(model: Path, rows: Chunk, tmp_path: Path, shifted
     expected = concat([some.rows(2, 3), some.rows(0, 1)])
     assert np.array_equal(found.keys, expected.keys)
     assert np.array_equal(found.values, expected.values)
-    assert [*found.beside()] == ["offsets"] * shifted
+    assert [*found.extras()] == ["offsets"] * shifted
     assert not shifted or (found.offsets == expected.offsets).all()
     check_law(model, folder, tmp_path / "expected")
 

@@ -44,7 +44,7 @@ class Packed(NamedTuple):
     """(n,) or (1,) likewise; int8 if all are small whole numbers"""
     weights: NDArray[np.float32]
     """(n,) or (1,) likewise"""
-    beside: dict[str, NDArray[Any]]
+    extras: dict[str, NDArray[Any]]
     """what the chunk has besides, by name"""
     rest: Any
     """the `Parsed` without its chunk"""
@@ -52,7 +52,7 @@ class Packed(NamedTuple):
     @property
     def nbytes(self) -> int:
         """Bytes of all arrays."""
-        return sum(one.nbytes for one in (*self, *self.beside.values()) if isinstance(one, np.ndarray))
+        return sum(one.nbytes for one in (*self, *self.extras.values()) if isinstance(one, np.ndarray))
 
 
 @kernel
@@ -179,7 +179,7 @@ def unpack(packed: Packed, arenas: Arenas) -> Parsed:
         read_values(packed.values, packed.others, columns.values[:nnz])
     else:
         columns.values[:nnz] = packed.values
-    beside: Any = {name: one.copy() for name, one in packed.beside.items()}
-    chunk = replace(columns.chunk(rows, nnz), **beside)
+    extras: Any = {name: one.copy() for name, one in packed.extras.items()}
+    chunk = replace(columns.chunk(rows, nnz), **extras)
     parsed: Parsed = packed.rest._replace(chunk=chunk)
     return parsed

@@ -13,7 +13,7 @@ from thresher.data.errors import DataError, printable
 
 _ARRAYS = "indptr", "keys", "values", "labels", "weights"
 _DTYPES = tuple(np.dtype(name) for name in ("int64", "uint64", "float32", "float32", "float32"))
-_BESIDE = "targets", "groups", "cells", "offsets"
+_EXTRAS = "targets", "groups", "cells", "offsets"
 OF_VALUES = "keys", "values", "rests"
 """Arrays with an entry for each value"""
 MOST_CELLS = 1 << 17
@@ -74,13 +74,13 @@ class Chunk:
         """Number of stored values in all rows."""
         return len(self.keys)
 
-    def beside(self) -> dict[str, NDArray[Any]]:
+    def extras(self) -> dict[str, NDArray[Any]]:
         """The arrays, by name, that this chunk has but others may lack, with a row for each example."""
-        return {name: array for name in _BESIDE if (array := getattr(self, name)) is not None}
+        return {name: array for name in _EXTRAS if (array := getattr(self, name)) is not None}
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """All arrays that this chunk has, by name."""
-        own = {name: getattr(self, name) for name in _ARRAYS} | self.beside()
+        own = {name: getattr(self, name) for name in _ARRAYS} | self.extras()
         return own if self.rests is None else own | {"rests": self.rests}
 
     def span(self) -> tuple[int, int] | None:
@@ -159,7 +159,7 @@ class Chunk:
             self.place if lo == 0 else None,
             self.after if whole else None,
             rests=None if self.rests is None else self.rests[first:last],
-            **{name: array[lo:hi] for name, array in self.beside().items()},
+            **{name: array[lo:hi] for name, array in self.extras().items()},
         )
 
     def pieces(self, most: int, rows: int | None = None) -> Iterator[Chunk]:
@@ -193,8 +193,8 @@ class Chunk:
         arrays = read_only(self.indptr), read_only(self.keys), read_only(self.values)
         copy_rows(*arrays, read_only(rows), indptr, keys, values)
         rests = None if self.rests is None else replace(self, values=self.rests, rests=None).take(rows).values
-        beside: Any = {name: array[rows] for name, array in self.beside().items()}
-        return Chunk(indptr, keys, values, self.labels[rows], self.weights[rows], rests=rests, **beside)
+        extras: Any = {name: array[rows] for name, array in self.extras().items()}
+        return Chunk(indptr, keys, values, self.labels[rows], self.weights[rows], rests=rests, **extras)
 
     def ascending(self) -> Chunk:
         """The rows with ascending keys; values of repeated keys are added up in order. `DataError`."""

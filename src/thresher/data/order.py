@@ -49,7 +49,7 @@ class StoredRows:
         own, before, first = self._arrays, self._count, int(self._arrays.indptr[self._count])
         count, nnz = before + len(chunk), first + chunk.nnz
         if not before:
-            given = chunk.beside().items()
+            given = chunk.extras().items()
             fresh: Any = {name: np.empty((len(own), *one.shape[1:]), one.dtype) for name, one in given}
             own = self._arrays = replace(own, **fresh)
         if chunk.rests is not None and own.rests is None:

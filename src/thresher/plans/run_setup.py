@@ -354,7 +354,7 @@ def nothing_new(model: Any, before: Record, topics: Sequence[Extent]) -> Nothing
     """
     known = [one._replace(begin={}) for one in before.topics]
     moved = tuple(one for one in topics if one._replace(begin={}) not in known)
-    model.record = replace(before, topics=moved).beside(before)
+    model.record = replace(before, topics=moved).with_topics_of(before)
     names = ", ".join(one.name for one in topics)
     stays = "the model only notes where it goes on" if moved else "the model stays as it is"
     return NothingNewError(f"nothing new in {names}; {stays}", model, bool(moved))

@@ -179,7 +179,7 @@ def name(
     nonzero = round(sum(int(header["nonzero"]) for header, _ in models.values()) / len(models))
     figures = {"nonzero": nonzero, "named": len(names)}
     every = [models.get(k) for k in range(len(found))]
-    return figures, partial(model_file.write_all, target, every, found.run, found.beside())
+    return figures, partial(model_file.write_all, target, every, found.run, found.extras())
 
 
 def _describe_ensemble(found: dict[str, Any]) -> list[str]:

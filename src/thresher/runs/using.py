@@ -95,7 +95,7 @@ class Predicting:
                         else self.model.respond(margins, output)
                     )
                 kind: Any = "label" if output == DECISION else output
-                written = self.model.head.written(answers, kind, shown(self.model.classes or ()))
+                written = self.model.head.to_lines(answers, kind, shown(self.model.classes or ()))
                 skipped = NAN if kind == "label" else "\t".join([NAN] * math.prod(answers.shape[1:]))
                 lines = rows.in_place(written, skipped)
                 if rows.ids is not None:

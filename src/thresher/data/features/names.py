@@ -202,21 +202,21 @@ class Names(Mapping[int, str]):
         first = int(self.ends[place - 1]) if place else 0
         return self.letters[first : self.ends[place]].tobytes().decode("utf-8", "backslashreplace")
 
-    def written(self) -> dict[int, bytes]:
+    def stored_bytes(self) -> dict[int, bytes]:
         """The names as they are stored."""
         letters, places = self.letters.tobytes(), pairwise([0, *self.ends.tolist()])
         return {key: letters[begin:end] for key, (begin, end) in zip(self, places, strict=True)}
 
     def union(self, other: Names) -> Names:
         """The names of both mappings, those of `other` for features in both."""
-        return Names.of(self.written() | other.written())
+        return Names.of(self.stored_bytes() | other.stored_bytes())
 
     def distinct(self, keys: NDArray[np.uint64]) -> Names:
         """The names; the key is added to one that several have, or that is one of the `keys` without a name.
 
         So the names depend on the features alone, not on the order in which they were found.
         """
-        written = self.written().items()
+        written = self.stored_bytes().items()
         plain = {k: name.removesuffix(b" [%d]" % k) if b"]" in name else name for k, name in written}
         shown = {k: name.decode("utf-8", "backslashreplace") for k, name in plain.items()}
         taken = Counter(shown.values()) + Counter(map(str, np.setdiff1d(keys, self.features).tolist()))

@@ -131,7 +131,7 @@ class Grouping(NamedTuple):
             return space if columns or equals else b""
 
         if model.names is not None:
-            for key, name in model.names.written().items():
+            for key, name in model.names.stored_bytes().items():
                 group = _BETWEEN.join(map(column, name.split(_BETWEEN)))
                 if group not in known:
                     known[group] = len(names)

@@ -502,7 +502,7 @@ class Contents:
         names = [name for name in self._names if name.startswith(prefix)]
         return {name.removeprefix(prefix): self._tensor(name) for name in names}
 
-    def beside(self) -> Tensors:
+    def extras(self) -> Tensors:
         """The tensors of no model."""
         heads = {name: name.partition(".")[0] for name in self._names}
         own = (_SHARED[:-1], *PACKED)

@@ -317,7 +317,7 @@ class Model(BasePredictor):
     def check_finite(self) -> None:
         """Raise `DivergedError` if a weight or any other part of the state is not finite."""
         state = self.state()
-        rows = (first_broken(rows) for rows in (self.loop.settled(), state["S"]))
+        rows = (first_broken(rows) for rows in (self.loop.settled_weights(), state["S"]))
         row = next((one for one in rows if one >= 0), -1)
         if error := self._broken_error(row, {"bias": self.loop.intercepts(), **state}, self._sound + 1):
             raise error
@@ -442,7 +442,7 @@ class Model(BasePredictor):
     @property
     def nonzero(self) -> int:
         """Number of nonzero weights of the features seen, without the intercepts."""
-        settled = self.loop.settled()
+        settled = self.loop.settled_weights()
         return int(np.count_nonzero(settled[self.index.met] if self.loop.unmet().any() else settled))
 
     @property
@@ -479,7 +479,7 @@ class Model(BasePredictor):
 
     def _stored(self) -> tuple[NDArray[np.uint64], NDArray[np.generic]]:
         """The features with a weight; all features seen, if unseen ones have a weight."""
-        settled = self.loop.settled()
+        settled = self.loop.settled_weights()
         there = self.index.met if self.loop.unmet().any() else any_output(settled != 0)
         (rows,) = np.nonzero(there)
         if self.head.count == 1:

@@ -243,7 +243,7 @@ class Objective:
         """The output `label` in a message, with what it is where nothing tells."""
         return "label" if self.classifies else "label (the predicted mean or quantile)"
 
-    def written(self, predicted: F64, output: Output, words: Sequence[str] = ()) -> list[str]:
+    def to_lines(self, predicted: F64, output: Output, words: Sequence[str] = ()) -> list[str]:
         """One line of text for each row that `respond` gave for `output`; labels may be `words`."""
         if output == "label" and words:
             return [*map(str, self.to_words(predicted, words))]

@@ -256,7 +256,7 @@ class RuleState:
         """Writes the settled weights of rows (n,) to an array (n, *S.shape[2:])."""
         return self._read_from(self._row_rule, self.S, self.clock)
 
-    def settled(self) -> Array:
+    def settled_weights(self) -> Array:
         """Settled weights of all rows ``(rows,)`` or ``(rows, outputs)``."""
         return self._in_order(first_rows(self.read_rows, self.index.used, self.S.shape[2:], self.dtype))
 

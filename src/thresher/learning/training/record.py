@@ -101,10 +101,10 @@ class Record:
         if earlier is None:
             return self
         counts = {name: getattr(earlier, name) + getattr(self, name) for name in COUNTS}
-        return replace(self, continued=earlier.continued + 1, **counts).beside(earlier)
+        return replace(self, continued=earlier.continued + 1, **counts).with_topics_of(earlier)
 
-    def beside(self, earlier: Record) -> Record:
-        """With what was read of other topics before."""
+    def with_topics_of(self, earlier: Record) -> Record:
+        """With what an `earlier` record says was read of other topics."""
         names, ids = {one.name for one in self.topics}, {one.id for one in self.topics if one.id}
         others = [one for one in earlier.topics if one.name not in names and one.id not in ids]
         return replace(self, topics=(*others, *self.topics))

@@ -360,7 +360,7 @@ def blocks_of(
     done, begins = 0, start or StreamPosition(0, 0, 0)
     for k, (name, kinds) in enumerate(zip(names, files, strict=True)):
         size, position = size_of(name) or 0, done
-        read, wanted = zip(kinds.names, kinds.what, strict=True), kinds.beside(sliced)
+        read, wanted = zip(kinds.names, kinds.what, strict=True), kinds.side_columns(sliced)
         needed = [column for column, what in read if what not in UNREAD or column in wanted]
         if k >= begins.file:
             at = skipped = begins.offset if k == begins.file else 0

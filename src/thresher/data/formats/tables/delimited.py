@@ -326,8 +326,8 @@ class RowParser(TableParser):
     def _read_beside(
         self, block: Block, begin: int, kinds: ColumnEncodings
     ) -> tuple[Block, int, dict[str, list[str]]]:
-        """The cells `beside` of the rows that a filter leaves, with blank lines for the others, so many."""
-        if not (names := kinds.beside(self._reading.sliced)):
+        """The side columns of the rows that a filter leaves, with blank lines for the others, so many."""
+        if not (names := kinds.side_columns(self._reading.sliced)):
             return block, 0, {}
         lines = block.text[begin : block.size].tobytes().split(b"\n")[:-1]
         rows = {k: row for k, row in enumerate(map(self._reader(kinds, names), lines)) if row}

@@ -119,7 +119,7 @@ class ColumnEncodings(NamedTuple):
         place_rests(*places, far[1][1:], read_only(chunk.indptr), read_only(chunk.keys), rests)
         return replace(chunk, rests=rests)
 
-    def beside(self, sliced: Sequence[str]) -> list[str]:
+    def side_columns(self, sliced: Sequence[str]) -> list[str]:
         """The columns whose cells choose, mark or identify rows, and those `sliced`."""
         filters = (one.columns for one in (self.where, self.marks) if one)
         return [*dict.fromkeys([*sliced, *filter(None, [self.ids]), *chain.from_iterable(filters)])]
