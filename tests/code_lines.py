@@ -16,10 +16,8 @@ DOCUMENTED = (*FUNCTIONS, ast.ClassDef, ast.Module)
 Placed = ast.stmt | ast.expr | ast.excepthandler
 CHECKS = re.compile(r"_*(check|require|ensure|validate|verify|refuse|assert|complain|forbid|demand)")
 TELLS = re.compile(r"Error|Finding|Trouble|Warning")
-# words in the path of a module that is there for nothing else
-SUBJECTS = re.compile(
-    "diagnos|advice|agreement|error|finding|hint|judging|leak|message|remed|spelling|suggest|synonym|troubl|warning"
-)
+# in the path of a module that is there for nothing else
+SUBJECTS = re.compile("diagnos|advice|agreement|error|finding|hint|leak|message|remed|synonym|troubl|warning")
 
 
 class Size(NamedTuple):
@@ -27,9 +25,9 @@ class Size(NamedTuple):
     code: int
     """Lines on which a node of the syntax tree starts: no docstrings, signatures, decorators, imports."""
     checks: int
-    """Lines of code in a `raise` or `assert`, an `if` that ends in `raise`, or a handler that raises; in a
-    function that is named for a check, or returns an error, a finding, or a text or None; or in a module that
-    is there for nothing else."""
+    """Lines of code in a `raise`, an `assert`, or an `if` that ends in `raise`; in a function that is named
+    for a check, or returns an error, a finding, or a text of several words; or in a module of which these are
+    the subject."""
 
 
 def size(name: str, text: str) -> Size:
@@ -62,12 +60,10 @@ def checking(nodes: Iterable[ast.AST]) -> Iterator[int]:
             yield from lines(node, node)
         elif isinstance(node, ast.If) and isinstance(node.body[-1], ast.Raise):
             yield from lines(node, node.body[-1])
-        elif isinstance(node, ast.ExceptHandler):
-            raises = any(isinstance(one, ast.Raise) for one in ast.walk(node))
-            yield from lines(node, node) if raises else ()
         elif isinstance(node, FUNCTIONS):
             returned = ast.unparse(node.returns) if node.returns else ""
-            if CHECKS.match(node.name) or TELLS.search(returned) or (returned == "str | None" and says(node)):
+            told = returned in ("str", "str | None") and says(node)
+            if CHECKS.match(node.name) or TELLS.search(returned) or told:
                 yield from lines(node.body[0], node.body[-1])
 
 
