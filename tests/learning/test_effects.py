@@ -13,7 +13,7 @@ from numpy.testing import assert_allclose
 import thresher
 from tests.plain import not_compiled
 from thresher.data.chunk import Chunk
-from thresher.learning.diagnostics.effects import ROWS, VALUES, DrawnRows, effects_of
+from thresher.learning.inspection.effects import ROWS, VALUES, DrawnRows, effects_of
 from thresher.learning.model.prediction import source_for
 
 N = 300

@@ -18,7 +18,7 @@ import numpy as np
 
 from thresher.data.chunk import Chunk
 from thresher.data.layout import SettledLayout, has_columns
-from thresher.learning.diagnostics.effects import DrawnRows
+from thresher.learning.inspection.effects import DrawnRows
 from thresher.learning.model.objective import Objective
 from thresher.learning.training.progress import Curve, Tally, total
 

@@ -13,11 +13,11 @@ from thresher.data.report import Report
 from thresher.data.source import Source
 from thresher.data.stored import read, said
 from thresher.engine.sound import beneath, under
-from thresher.learning.diagnostics.effects import DrawnRows
 from thresher.learning.diagnostics.stream_statistics import StreamStatistics
 from thresher.learning.files import model_file
 from thresher.learning.files.choice import LOSS
 from thresher.learning.files.model_file import ModelFileError
+from thresher.learning.inspection.effects import DrawnRows
 from thresher.learning.model.bags import share_of
 from thresher.learning.model.model import Model
 from thresher.learning.model.model_set import ModelSet, Share

@@ -14,10 +14,10 @@ from thresher.data.columns import FEATURES, NUMERIC
 from thresher.data.layout import SettledLayout
 from thresher.data.stored import read
 from thresher.engine.index import HashedIndex
-from thresher.learning.diagnostics.effects import UNNAMED, Grouping
 from thresher.learning.files import model_file
 from thresher.learning.files.checkpoint import TrainingState
 from thresher.learning.files.model_file import LANES, NAMES, Tensors
+from thresher.learning.inspection.effects import UNNAMED, Grouping
 from thresher.learning.inspection.feature_names import is_nameable
 from thresher.learning.model.objective import figures_of as of_calibration
 from thresher.learning.model.prediction import LinearPredictor

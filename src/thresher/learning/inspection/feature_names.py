@@ -16,7 +16,7 @@ from thresher.data.inputs.any_data import Data
 from thresher.data.layout import has_columns
 from thresher.data.source import Source
 from thresher.engine.index import HashedIndex
-from thresher.learning.diagnostics.effects import DrawnRows, keep_effects
+from thresher.learning.inspection.effects import DrawnRows, keep_effects
 from thresher.learning.model.model import Model
 from thresher.learning.model.prediction import LinearPredictor, source_for
 from thresher.options.messages import mention

@@ -22,9 +22,9 @@ from thresher.data.layout import SettledLayout
 from thresher.data.source import Source
 from thresher.engine.lookup import resize
 from thresher.engine.sound import PackedSets, State, Tensors, beneath, check_tensor, pack, require, under
-from thresher.learning.diagnostics.effects import keep_effects
 from thresher.learning.diagnostics.run_findings import Run, troubles_of
 from thresher.learning.diagnostics.stream_statistics import StreamStatistics
+from thresher.learning.inspection.effects import keep_effects
 from thresher.learning.model.agreement import note_kind
 from thresher.learning.model.batch_feeder import BatchFeeder, each
 from thresher.learning.model.divergence import DivergedError

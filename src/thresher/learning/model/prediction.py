@@ -64,7 +64,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from thresher.data.bodies import BodyReader
-    from thresher.learning.diagnostics.effects import DrawnRows
+    from thresher.learning.inspection.effects import DrawnRows
     from thresher.learning.model.model import Model
     from thresher.learning.training.record import Record
 

@@ -9,8 +9,8 @@ from typing import Any, ClassVar, NamedTuple
 from thresher.data.files.topics import Extent
 from thresher.data.layout import as_option
 from thresher.data.stored import said
-from thresher.learning.diagnostics.effects import Effects
 from thresher.learning.files.choice import LOSS
+from thresher.learning.inspection.effects import Effects
 from thresher.options.messages import mention
 
 COUNTS = ("lines", "examples", "blank", "skipped", "merged")
@@ -94,7 +94,7 @@ class Record:
     solved: Optimum | None = None
     """of a model that was solved in memory after its pass"""
     effects: Effects = ()
-    """what columns, namespaces and products do to the margin: see `diagnostics.effects`"""
+    """what columns, namespaces and products do to the margin: see `inspection.effects`"""
 
     def after(self, earlier: Record | None) -> Record:
         """The record of a model that goes on from one with an `earlier` record."""
