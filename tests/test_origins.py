@@ -278,7 +278,7 @@ def test_on_the_command_line_a_file_is_named_again(tmp_path: Path) -> None:
     assert run(*words, folder=tmp_path)[0] == 0
     code, out, err = run("info", "m", folder=tmp_path)
     assert (code, err) == (0, "")
-    assert out.endswith("\ncommand                to see it, use --module ours.py\n")
+    assert out.endswith("\ncommand                none: its rule is unknown: use --module ours.py\n")
     code, out, err = run("info", "m", *own, folder=tmp_path)
     assert (code, err) == (0, "")
     assert out.splitlines()[-1].endswith("--module ours.py")

@@ -114,7 +114,7 @@ ELSEWHERE = {
     "{}: its lines have no header: add --no-header": "a topic: tests/test_law_of_topics.py",
     "; curl -d removes line ends: use --data-binary": "an option of curl: tests/serving/test_bodies.py",
     ", which {} defines: use --module {}": "tests/test_origins.py",
-    "to see it, use --module {}": "tests/test_origins.py",
+    "its rule is unknown: use --module {}": "tests/test_origins.py",
     "features that were never seen have a weight in this model, which cannot be exported: train with"
     " another --rule": "tests/exporting/test_c.py",
     "a server that learns needs a log: use --learn and --log DIR together": "tests/serving/test_server.py",

@@ -1,6 +1,7 @@
 """`--continue`: training that goes on with other data."""
 
 import re
+import shlex
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ from tests.cli.conftest import NARROW, Thresher
 from tests.stopping import stopping
 from thresher import load
 from thresher.learning.files import model_file
+from thresher.learning.files.model_file import Contents
 
 pytestmark = pytest.mark.usefixtures("narrow")
 
@@ -193,7 +195,7 @@ def test_a_frontier_goes_on(thresher: Thresher) -> None:
     for k in range(3):
         assert tensors("B", str(k)) == tensors("AB", str(k))
     assert thresher("choose B 0 -m B0").status == 0
-    assert "command" not in ran.json  # these rows are not all that the models have learned
+    assert ran.json["command"].startswith("thresher choose A ")
     nowhere = thresher("path b.svm -m C --continue nosuch -q").err
     assert nowhere == "thresher: nosuch: No such file or directory\n"
     ran = thresher("path b.svm -m C --continue A -q --l1 0.2:0.4:2")
@@ -202,6 +204,29 @@ def test_a_frontier_goes_on(thresher: Thresher) -> None:
     assert "a.svm: not a thresher model" in thresher("path b.svm -m C --continue a.svm -q").err
     assert "B0: not the models of thresher path" in thresher("path b.svm -m C --continue B0 -q").err
     assert not Path("C").exists()
+
+
+@pytest.mark.parametrize("again", ["", "nnz:4"])
+def test_the_commands_of_a_frontier_that_went_on_make_its_model_and_the_choice_stays(
+    thresher: Thresher, again: str
+) -> None:
+    thresher.ok("path a.svm -m A --l1 0.1:9:4 --holdout none --choose nnz:9 --passes 1 -q --state")
+    more = f"--choose {again}" if again else ""
+    told = thresher.ok(f"path b.svm -m B --continue A --holdout none --passes 1 -q --json {more}").json
+    assert told["choice"] == (again or "nnz:9")
+    assert Contents.of("A").chosen() != told["chosen"] or not again
+    thresher.ok(f"choose B {told['chosen']} -m chosen")
+    info = thresher.ok("info B --json").json["command"].replace("DATA", "b.svm").replace("OLD", "A")
+    for command in (told["command"], info):
+        for one in command.split(" && "):
+            words = shlex.split(one.replace("MODEL", "made"))
+            thresher.ok(*words[1:], *(["-q"] if words[1] == "train" else []))
+        assert tensors("made") == tensors("chosen")
+        Path("made").unlink()
+    with stopping():
+        assert thresher(f"path b.svm -m C --continue A --holdout none --passes 1 {more}").status == 130
+    resumed = thresher.ok("path b.svm -m C --resume --holdout none --json -q").json["command"]
+    assert "thresher choose OLD " in resumed, "the checkpoint knows that it went on, but not from which file"
 
 
 def test_the_range_that_was_asked_for_may_be_said_again(thresher: Thresher) -> None:

@@ -43,8 +43,9 @@ def test_a_model_of_it_is_an_ordinary_model(thresher: Thresher) -> None:
     assert thresher("weights own").out == thresher("weights one").out
     assert Model.load("own").predict("test.svm").tobytes() == Model.load("one").predict("test.svm").tobytes()
     assert thresher("predict e test.svm --choose 1").out == thresher("predict one test.svm").out
-    shown = thresher("info one")
-    assert (shown.status, "command" in shown.out) == (0, False), "no command trains it alone"
+    told = thresher("info one --json").json
+    assert (told["command"], "one of several models" in told["no_command"]) == (None, True)
+    assert f"command                none: {told['no_command']}\n" in thresher("info one").out
 
 
 def test_predictions(thresher: Thresher) -> None:
@@ -157,12 +158,14 @@ def test_info(thresher: Thresher) -> None:
     )
     assert told == package.info("e")
     models = package.Ensemble.load("e").models
-    named = thresher("name e train.svm --json").json["nonzero"]
-    assert named == package.load("e").nonzero < sum(model.nonzero for model in models)
+    live = thresher("name e train.svm --json").json["features_live"]
+    assert live == len({key for model in models for key in model.keys.tolist()})
+    learned = (told["examples"], sum(model.record is None for model in models))
+    assert learned == (2 * told["record"]["examples"], 3)
     assert [one["nonzero"] for one in told["each"]] == [model.nonzero for model in models]
     assert [one["model"] for one in told["each"]] == [0, 1, 2]
     shown = thresher("info e").out
-    assert all(name in shown for name in ("ensemble", "poisson", "features seen"))
+    assert all(name in shown for name in ("ensemble", "poisson", "features seen", "examples of data "))
 
 
 def test_names_of_all_models(thresher: Thresher) -> None:
@@ -171,7 +174,8 @@ def test_names_of_all_models(thresher: Thresher) -> None:
     assert thresher("train words.csv -m e --label y --ensemble 8 -q --passes 1").status == 0
     before = thresher("predict e words.csv").out
     assert "w=a" not in thresher("weights e --interval 0.9").out
-    assert thresher("name e words.csv").status == 0
+    told = thresher("name e words.csv --json").json
+    assert told["named"] == told["features_live"] > package.load("e").nonzero - 1
     assert "w=a" in thresher("weights e --interval 0.9").out
     assert thresher("predict e words.csv").out == before
     named = Path("e").read_bytes()

@@ -26,6 +26,7 @@ USAGE = {
     "name model train.svm -o ab.csv": "ab.csv exists and is not a model",
     "train train.svm -m m --curve ab.csv": "ab.csv exists and is not a curve",
     "predict model test.svm -o ab.csv": "ab.csv exists and is not a file of predictions",
+    "weights model --choose 1": "no such option: --choose; thresher choose MODELS WHICH -m MODEL takes one",
     "info model more": "unexpected argument more (see thresher info --help)",
     "train train.svm -m train.svm": "train.svm: named twice",
     "train ./*.svm -m train.svm": "train.svm exists and is not a model",

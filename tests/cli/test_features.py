@@ -97,7 +97,7 @@ def test_a_model_is_named_afterwards(thresher: Thresher, clicks: Path) -> None:
     assert thresher("weights model").err == ""
     predicted = thresher("predict bare clicks.vw").out
     ran = thresher("name bare clicks.vw --json")
-    assert ran.json["named"] == ran.json["nonzero"]
+    assert ran.json["named"] == ran.json["features_live"]
     assert thresher("weights bare").out == thresher("weights model").out
     assert thresher("predict bare clicks.vw").out == predicted
     assert model_file.load(clicks.parent / "bare")[0].examples == 60

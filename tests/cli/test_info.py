@@ -40,6 +40,11 @@ def test_effects_of_categories_need_names(thresher: Thresher, table: Path) -> No
     finds = "thresher name MODEL DATA finds them and their columns"
     for data, so in (
         ("t.csv --label y --weight w", ", so the effects of categories are unknown"),
+        ("t.csv --label y --weight w --text a=b,colour,note,skip", ", so the effects of words are unknown"),
+        (
+            "t.csv --label y --weight w --text colour --bins n",
+            ", so the effects of bins and categories and words are unknown",
+        ),
         ("rcv1_small100.vw", ""),
     ):
         thresher.ok(f"train {data} -m m -q --passes 1")

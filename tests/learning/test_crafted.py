@@ -4,8 +4,9 @@ import json
 import mmap
 import pickle
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +14,14 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+import thresher
 from tests.fuzz.models import Case
 from tests.intakes import LAYOUT, table
 from tests.plain import not_compiled
 from tests.streams import RULES, settings_of, stream
 from thresher.cli.errors import FAILED, status_and_line
 from thresher.data.chunk import Chunk
-from thresher.data.errors import DataError
+from thresher.data.errors import DataError, OneLineError
 from thresher.engine.sound import StateError
 from thresher.learning.files import checkpoint, model_file
 from thresher.learning.files.model_file import RECIPE, Contents, Edition, ModelFileError
@@ -29,6 +31,8 @@ from thresher.learning.model.model_set import ModelSet
 from thresher.learning.model.recipe import Recipe
 from thresher.learning.modelbytes import as_bytes
 from thresher.parts import ft_ftrl_state
+from thresher.plans.models import Frontier
+from thresher.runs import files
 from thresher.sklearn import SparseOnlineClassifier
 
 Tensors = dict[str, NDArray[Any]]
@@ -405,6 +409,60 @@ def test_any_field_may_hold_anything(name: str, tmp_path: Path) -> None:
     model_file.write(path, whole, tensors)
     with pytest.raises(ModelFileError, match=f"{where}: {'rule' if name == 'recipe' else name} is missing"):
         model_file.load(path)
+
+
+def places(value: Any, place: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Where something stands in JSON; of lists, the first."""
+    inner = (
+        value.items() if isinstance(value, dict) else enumerate(value[:1]) if isinstance(value, list) else ()
+    )
+    for name, own in inner:
+        yield (*place, name)
+        yield from places(own, (*place, name))
+
+
+MANY: dict[str, Callable[[Any], Any]] = {
+    "frontier": lambda rows: thresher.path(rows, l1=[0.1, 1.0], holdout=0.25, passes=1),
+    "ensemble": lambda rows: thresher.ensemble(rows, models=2, passes=1),
+    "by": lambda rows: thresher.ensemble(rows, models="by:g", passes=1),
+    "selection": lambda rows: thresher.select(rows, bags=4, passes=1),
+}
+
+
+@pytest.mark.parametrize("kind", MANY)
+def test_any_field_of_a_file_of_many_models_may_hold_anything(kind: str, tmp_path: Path) -> None:
+    """The file is refused in one line, or harmless."""
+    path = tmp_path / "many"
+    with not_compiled():
+        lines = [f"{k % 3 // 2},{k % 5},{'ab'[k % 2]}\n" for k in range(24)]
+        (tmp_path / "t.csv").write_text("".join(["label,x,g\n", *lines]))
+        MANY[kind](tmp_path / "t.csv").save(path)
+    whole = path.read_bytes()
+    length = int.from_bytes(whole[:8], "little")
+    head = json.loads(whole[8 : 8 + length])
+    header = json.loads(head["__metadata__"]["thresher"])
+    readers: list[Callable[[Path], Any]] = [
+        *(lambda path, which=which: Contents.of(path).chosen(which) for which in (None, "0", "best")),
+        lambda path: repr(files.describe(path)),
+        lambda path: files.draw(path, tmp_path / "x.svg", tmp_path / "x.tsv"),
+        lambda path: Frontier.read(Contents.of(path), model_file.revive),
+    ]
+    said = set[str]()
+    for place in [one for one in places(header) if one[0] != "crc32"]:
+        for value in (None, 2.5, [1]):
+            changed = json.loads(json.dumps(header))
+            *outer, last = place
+            reduce(lambda inside, name: inside[name], outer, changed)[last] = value
+            changed["crc32"]["header"] = model_file._header_sum(changed)
+            raw = json.dumps({**head, "__metadata__": {"thresher": json.dumps(changed)}}).encode()
+            path.write_bytes(len(raw).to_bytes(8, "little") + raw + whole[8 + length :])
+            for read in readers:
+                try:
+                    read(path)
+                except OneLineError as error:
+                    said.add(status_and_line(error)[1])
+    assert not [line for line in said if "\n" in line]
+    assert any(f"{path}: header.run" in line for line in said)
 
 
 def nested(path: Path, depth: int) -> Path:

@@ -107,7 +107,7 @@ def path(data: list[str], options: Options) -> None:
     from thresher.plans.models import lane_lines
     from thresher.plans.path import Paths
 
-    which, state = options["choose"], options["state"] or options["continue_from"] is not None
+    state = options["state"] or options["continue_from"] is not None
     with _prepare_run(Paths, data, options) as (run, path):
         saved = f"the models are saved in {path}"
         outcome: Outcome = saving.finish(run, lambda: run.frontier().decided().save(path, state=state), saved)
@@ -121,9 +121,9 @@ def path(data: list[str], options: Options) -> None:
                 drawn = partial(picture, found.points, found.chosen)
                 plots.draw(options["plot"], drawn, options["table"], learned.table)
             outcome.warnings += learned.warnings
-            used = output.budget_figures(use_of(found.points, found.chosen, which), options["json"])
+            used = output.budget_figures(use_of(found.points, found.chosen, run.choice), options["json"])
             again = run.command(data, found, model := learned.models[found.chosen])
-            said = output.solution_figure(model) | ({} if again is None else {"command": again})
+            said = output.solution_figure(model) | {"command": again}
             figures = {**output.figures_of_run(outcome), **used, "model": str(path), **said}
             whole = found.as_dict()
             table = lane_lines(whole["lanes"], found.penalty, found.chosen)

@@ -235,14 +235,21 @@ def line_of(error: click.ClickException) -> str:
     return " ".join(message.split()).rstrip(".") + hint
 
 
+_INSTEAD = {
+    "-h": "did you mean --help?",
+    "--choose": "thresher choose MODELS WHICH -m MODEL takes one of many models out, to be used alone",
+}
+"""What to do instead of giving an option that a command does not have"""
+
+
 def _unknown_option(option: str, context: click.Context) -> str:
     """The message for an unknown option, with those that may be meant: of those that the rule has."""
     from thresher.options.option import DEFAULT_RULE
     from thresher.options.synonyms import meant
     from thresher.parts import lacking
 
-    if option == "-h":
-        return "no such option: -h; did you mean --help?"
+    if option in _INSTEAD:
+        return f"no such option: {option}; {_INSTEAD[option]}"
     if context.parent is None:
         return f"no such option: {option}; options come after the name of the command"
     arguments = context.meta.get(_ARGUMENTS, ())

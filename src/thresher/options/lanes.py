@@ -69,7 +69,10 @@ class PathOptions(
         "none, to choose by the progressive loss.",
     ]
     continue_from: Annotated[
-        Any, Option(training.GOING_ON, "MODELS"), training.GOING_ON_FROM.format("the models in this file")
+        Any,
+        Option(training.GOING_ON, "MODELS"),
+        training.GOING_ON_FROM.format("the models in this file")
+        + " What --choose was stays unless it is given.",
     ]
 
 

@@ -124,8 +124,8 @@ class Options(dict[str, Any]):
 
 COMMAND_ONLY = {
     "model": "the result has the model, whose method save writes it",
-    "ensemble": "use thresher.ensemble",
-    "by": "use thresher.ensemble(..., models='by:COLUMN')",
+    "ensemble": "use thresher.ensemble(..., models=VALUE)",
+    "by": "use thresher.ensemble(..., models='by:VALUE')",
     "detail": "here the result has the figures",
     "output_file": "the result is returned",
     "report": "here the result has the figures",
@@ -137,7 +137,7 @@ COMMAND_ONLY = {
     "curve": "model.curve has the points",
     "strict": "warnings.simplefilter('error', thresher.TroubleWarning) makes warnings errors",
 }
-"""Options of the command line that Python has in another form"""
+"""Options of the command line that Python has in another form; VALUE is what was given"""
 
 
 def settle(
@@ -170,7 +170,9 @@ def check_names(function: Callable[..., object], given: Collection[str], known: 
         if name in names:
             continue
         if name in COMMAND_ONLY and f"{name}s" not in names:
-            raise TypeError(f"{name} is an option of the command line; {COMMAND_ONLY[name]}")
+            value = given[name] if isinstance(given, Mapping) else "VALUE"
+            instead = COMMAND_ONLY[name].replace("VALUE", shorten(str(value), _LONGEST))
+            raise TypeError(f"{name} is an option of the command line; {instead}")
         rule = (given.get("rule") if isinstance(given, Mapping) else None) or DEFAULT_RULE
         hint = did_you_mean(name, [one for one in names if one not in lacking(rule, names)])
         hint = hint or f"; it has {', '.join(names)}"

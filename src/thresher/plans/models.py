@@ -219,7 +219,7 @@ class Frontier:
     def summary(self, which: str | None = None) -> FrontierTable:
         """What a file and a picture have of the models: of folds, the means. ValueError."""
         points = self.points if self.folds is None else [one.told() for one in self.points]
-        choice = self.choice if which is None else which
+        choice = self.choice if which is None else str(which)
         return FrontierTable(self.penalty or "", points, self.number(choice), choice)
 
     def decided(self, say: Callable[[str], object] = lambda line: None) -> Frontier:

@@ -31,7 +31,7 @@ from thresher.plans.penalties import (
     penalty_name,
     with_penalty,
 )
-from thresher.plans.repeat import passes_said, train_command
+from thresher.plans.repeat import choosing_first, chosen_of, passes_said, train_command
 from thresher.plans.run import Opened, Plan, of_recipe
 
 
@@ -64,6 +64,8 @@ class Paths(Plan):
         if isinstance(options["holdout"], str) and options["holdout"] == "none":
             options, self.held = options.but(holdout=None), 0
         super().__init__(options)
+        self.choice: str = options["choose"]
+        """what is chosen: of a frontier that goes on, as before, unless it is asked for"""
 
     def look(self, recipe: Recipe) -> None:
         """The rule must have a penalty, which is open unless a range is given."""
@@ -88,6 +90,8 @@ class Paths(Plan):
             given = Frontier.read(model_file.Contents.of(Path(given)), model_file.revive)
         if not isinstance(given, Frontier):
             raise TypeError(f"expected a frontier, not {type(given).__name__}")
+        if "choose" not in self.options.given:
+            self.choice = given.choice
         dropped = {k: point.dropped for k, point in enumerate(given.points) if point.dropped is not None}
         return going_on(given.models, dropped)
 
@@ -112,19 +116,21 @@ class Paths(Plan):
         first = self.trainer
         points = points_of(first.models, first.scores, first.policy.scored, first.plan.judge)
         models = first.models.models
-        return Frontier(penalty_name(models[0].rule), points, models, choice=self.options["choose"])
+        return Frontier(penalty_name(models[0].rule), points, models, choice=self.choice)
 
-    def command(self, data: Sequence[str], found: FrontierTable, chosen: Model) -> str | None:
+    def command(self, data: Sequence[str], found: FrontierTable, chosen: Model) -> str:
         """The command that trains the chosen model for as many passes as were best, on all rows.
 
-        For a budget of weights, on the same rows: a model of more rows has more weights. None for a model
-        that has gone on, of whose rows these are only the last.
+        For a budget of weights, on the same rows: a model of more rows has more weights. A model that
+        has gone on does so from the one that it was.
         """
-        if self.options["continue_from"] is not None:
-            return None
         options, made = self.options, chosen.record or Record()
         held = (options["holdout"] or "every-10th") if self.held else None
-        return train_command(
+        # a run that was resumed need not say again what it goes on from
+        old, own = str(options["continue_from"] or "OLD"), dict[str, object]()
+        if made.continued:
+            own["continue_from"] = chosen_of(old, found.chosen)
+        train = train_command(
             data,
             None,
             options,
@@ -132,4 +138,6 @@ class Paths(Plan):
             rule=found.points[found.chosen].spec,
             passes=passes_said(made.passes, chosen.recipe, made.solved),
             holdout=held if budget.budget_of(found.choice) is not None else None,
+            **own,
         )
+        return choosing_first(train, old, found.chosen) if made.continued else train

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from thresher.data.columns import IGNORE, SINGLE, finder, in_print
 from thresher.data.feature_specs import as_list
@@ -14,16 +14,39 @@ from thresher.learning.files.choice import LOSS
 from thresher.learning.files.model_file import header_of, needs_in
 from thresher.learning.model.model import Model
 from thresher.learning.model.recipe import Recipe, layout_of
+from thresher.learning.training.record import passes_made
 from thresher.options.data import LayoutOptions, OnErrorOption, TableOptions
 from thresher.options.lanes import PathCommand
+from thresher.options.messages import as_shown, mention
 from thresher.options.model import ModulesOption, RecipeOptions
 from thresher.options.option import Options, command, given_options, options_of, words_of
 from thresher.options.training import BoostCommand, TrainCommand
-from thresher.parts import SpecError, find
+from thresher.parts import REGISTRY, SpecError, find
 from thresher.plans.run_setup import OF_RULES
 
 _RESUMED: dict[str, type] = {"train": TrainCommand, "ensemble": TrainCommand, "path": PathCommand}
 """The commands that resume a checkpoint of each plan, which knows all else"""
+
+
+class Remaking(NamedTuple):
+    """The command that makes a model again, or why there is none."""
+
+    command: str | None
+    why: str = ""
+
+    def told(self) -> dict[str, str | None]:
+        """As ``thresher info --json`` says it."""
+        return {"command": self.command, **({"no_command": as_shown(self.why)} if self.why else {})}
+
+
+def choosing_first(train: str, old: str, number: int) -> str:
+    """The command of a model that goes on with one of a frontier, after the one that takes that out."""
+    return f"{command('choose', [old, str(number), '-m', chosen_of(old, number)], [])} && {train}"
+
+
+def chosen_of(old: str, number: int) -> str:
+    """What `choosing_first` calls the file of one model of a frontier."""
+    return f"{old}.{number}"
 
 
 def train_command(
@@ -47,44 +70,54 @@ def passes_said(passes: int, recipe: Recipe, solved: object = None) -> int | Non
     return passes if not solved and (passes > 1 or recipe.rule_part.AUTOMATIC) else None
 
 
-def remaking(path: Path, header: dict[str, Any], info: dict[str, Any], **own: object) -> str | None:
+def remaking(
+    path: Path, header: dict[str, Any], info: dict[str, Any], number: int | None = None, **own: object
+) -> Remaking:
     """The command, with DATA and INIT in place of files; for a checkpoint, the command that resumes it.
 
-    `info` is the description of the model by `describe`, `own` are further options of the command. None if
-    the data came from memory, the rule is the user's own and not there, the file does not record how the
-    model was trained, or its features were selected.
+    `info` is the description of the model by `describe`, `number` that of a model of a frontier; `own` are
+    further options of the command.
     """
     layout, stopped, record = layout_of(header["recipe"]), info.get("stopped"), info["record"]
     if layout is None or not layout.format:
-        return None
+        return Remaking(None, "the examples came from memory")
     if stopped:
         plan, modules = header["training"]["plan"], _modules(header)
         if plan not in _RESUMED:
-            return None
+            return Remaking(None, f"give the one that was stopped again, with {mention(resume=True)}")
         held = stopped["holdout"] or ("none" if plan == "path" else None)
         said = {"holdout": held, "where": stopped["where"] or None, "resume": True, "modules": modules}
         started = path.with_suffix("") if path.suffix == ".checkpoint" else path
         name, files = "path" if plan == "path" else "train", stopped["data"].split(", ")
-        return command(name, [*files, "-m", str(started)], words_of(_RESUMED[plan], said))
+        return Remaking(command(name, [*files, "-m", str(started)], words_of(_RESUMED[plan], said)))
     if (rule := header["recipe"]["rule"]) is None:
         return _solving(header, layout)
     try:
         known = find("rule", rule.partition(":")[0]) is not None
     except SpecError:  # of a package that cannot be imported
         known = False
-    if not known or record is None or (record["planned"] and not record["patience"]):
-        return None
+    if not known:
+        files = [one.file for one in needs_in(header) if one.file and one.name not in REGISTRY[one.kind]]
+        return Remaking(None, f"its rule is unknown{f': use {mention(modules=files[0])}' if files else ''}")
+    if record is None:
+        return Remaking(None, "how it was trained is not recorded, as for one of several models")
+    if record["planned"] and not record["patience"]:
+        return Remaking(None, f"training was {passes_made(record)}")
     recipe = Recipe.from_dict(header["recipe"])
     said = {**_recorded(header | {"record": record}), "rule": recipe.rule}
     said["holdout"] = record["holdout"] or ("HOLDOUT" if record["patience"] else None)
     said["judge"] = None if record["judge"] == LOSS else record["judge"]
     said["early_stop"] = record["patience"] or None
     said["passes"] = record["planned"] or passes_said(record["passes"], recipe, record["solved"])
-    said["continue_from"] = "OLD" if record["continued"] else None
+    old = "OLD" if number is None else chosen_of("OLD", number)
+    said["continue_from"] = old if record["continued"] else None
     said["init"] = "INIT" if info["warm"] and not record["continued"] else None
     said["names"] = None if info["weights"]["named"] is None else True
     said["weights_only"] = None if info["bytes"]["state"] else True
-    return command("train", ["DATA", "-m", "MODEL"], words_of(TrainCommand, said | own))
+    made = command("train", ["DATA", "-m", "MODEL"], words_of(TrainCommand, said | own))
+    return Remaking(
+        choosing_first(made, "OLD", number) if record["continued"] and number is not None else made
+    )
 
 
 def _recorded(header: dict[str, Any]) -> dict[str, Any]:
@@ -105,16 +138,16 @@ def _modules(header: dict[str, Any]) -> list[str] | None:
     return [*dict.fromkeys(need.file for need in needs_in(header) if need.file)] or None
 
 
-def _solving(header: dict[str, Any], layout: SettledLayout) -> str | None:
+def _solving(header: dict[str, Any], layout: SettledLayout) -> Remaking:
     """The command of a model of the batch solver."""
-    solver, recipe = header.get("solver"), header["recipe"]
+    solver, recipe = header.get("solver", {}), header["recipe"]
     names = ("l1", "l2", "method", "tolerance")
-    if not isinstance(solver, dict) or not solver.keys() >= {*names}:
-        return None
+    if not solver.keys() >= {*names}:
+        return Remaking(None, "the file has no settings of the solver")
     said = {name: solver[name] for name in names} | {"loss": recipe["loss"]}
     said |= {} if recipe["outputs"] == "one" else {"outputs": recipe["outputs"]}
     said |= {} if recipe["intercept"] else {"intercept": False}
-    return command("boost", ["DATA", "-m", "MODEL"], words_of(BoostCommand, _table(layout) | said))
+    return Remaking(command("boost", ["DATA", "-m", "MODEL"], words_of(BoostCommand, _table(layout) | said)))
 
 
 def _table(layout: SettledLayout) -> dict[str, Any]:

@@ -7,6 +7,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from thresher.data.errors import DataError, printable
 from thresher.data.features.names import Names
 from thresher.engine.atomic import stamp
@@ -23,11 +25,10 @@ from thresher.learning.training.record import passes_made
 from thresher.options.data import ReadOptions
 from thresher.options.messages import as_shown, flag_of, mention, mention_command, shell_or_python
 from thresher.options.option import Options, UsageError, command, given_options
-from thresher.parts import REGISTRY
 from thresher.plans.budget import use_of
 from thresher.plans.frontier import picture
 from thresher.plans.models import Frontier, lane_lines
-from thresher.plans.repeat import remaking
+from thresher.plans.repeat import Remaking, remaking
 from thresher.plans.stability import Selection
 
 _SHOWN = 50
@@ -36,8 +37,8 @@ _ROWS_SHOWN, _FEATURES_SHOWN = 10, 20
 """maximum number of rows of a record of a log, and of features of a row or of a selection, as text"""
 _UNREAD = ("ignore", "absent", "empty")
 """column kinds that are not read"""
-_NAMED = ("bins", "categorical", "list", "text")
-"""column kinds whose features are told by their names"""
+_NAMED = {"bins": "bins", "categorical": "categories", "list": "items of lists", "text": "words"}
+"""column kinds whose features are told by their names, and what these are"""
 _WEIGHTS = ("positive", "negative", "named", "l1_norm", "l2_norm", "largest")
 
 
@@ -74,39 +75,53 @@ class LogInfo(dict[str, Any]):
 def describe(path: Path) -> ModelInfo:
     """The content of ``thresher info --json``. Raises `ModelFileError`."""
     found = model_file.Contents.of(path)
-    told: dict[str, object] = {"model": str(path)}
-    if model_file.SELECTION in found.run:
-        chosen = Selection.load(found)
-        return ModelInfo(
-            told | {"kind": "selection", **chosen.figures(), "kept_features": chosen.kept_rows()}
-        )
-    if model_file.LANES not in found.run and (table := found.frontier()) is not None:
-        header, tensors = found.model(table.chosen)
-        told |= {"kind": "frontier", **table.as_dict(), "loss": header["recipe"]["loss"]}
-        told["command"] = remaking(path, header, describing.anatomy(path, header, tensors))
-        return ModelInfo(told | ({"solver": header["solver"]} if "solver" in header else {}))
-    if model_file.LANES not in found.run and model_file.ENSEMBLE in found.run:
-        Ensemble.read(found, model_file.predictor_of)  # which checks it
-        headers, table = {k: found.header_of(k) for k in found.there}, found.run[model_file.ENSEMBLE]
-        called = [choice.ALL, *table["values"]] if table["values"] else found.there
-        counts = ("examples", "progressive_loss", "features_seen")
-        each = [
-            {"model": own, **{name: one.get(name) for name in counts}, "nonzero": one["nonzero"]}
-            for own, one in zip(called, headers.values(), strict=True)
-        ]
-        recipe = {name: value for name, value in headers[0]["recipe"].items() if name != "layout"}
-        told |= {"kind": "ensemble", "models": len(headers), "rows": table["rows"], "record": table["record"]}
-        header, tensors = found.model(found.there[0])
-        facts = describing.anatomy(path, header, tensors) | {"record": table["record"]}
-        rows = spec_of(table["rows"], len(headers))
-        by = choice.column_of(rows)
-        own = {"by": by} if by else {"ensemble": rows.removeprefix("poisson:")}
-        again = remaking(path, header, facts, names=None, **own)
-        return ModelInfo({**told, **recipe, "each": each, "command": again})
+    with model_file.naming_file(path, found.header):
+        if model_file.SELECTION in found.run:
+            return ModelInfo(_of_selection(found))
+        if model_file.LANES in found.run:
+            return ModelInfo(_of_one(path, found, found.there[0]))
+        if (frontier := found.frontier()) is not None:
+            own = _of_one(path, found, frontier.chosen, chosen=True)
+            kept = {name: own[name] for name in ("loss", "command", "no_command", "solver") if name in own}
+            return ModelInfo({"model": str(path), "kind": "frontier"} | frontier.as_dict() | kept)
+        several = model_file.ENSEMBLE in found.run
+        return ModelInfo(_of_several(path, found) if several else _of_one(path, found, found.there[0]))
+
+
+def _of_one(path: Path, found: model_file.Contents, number: int, chosen: bool = False) -> dict[str, Any]:
+    """A model, or the one that was chosen of a frontier."""
+    header, tensors = found.model(number)
+    shown = describing.anatomy(path, header, tensors)
+    return shown | remaking(path, header, shown, number if chosen else None).told()
+
+
+def _of_selection(found: model_file.Contents) -> dict[str, Any]:
+    """The figures of a selection, and its kept features."""
+    own, remade = Selection.load(found), Remaking(None, "a selection does not record its options")
+    told = {"model": found.name, "kind": "selection", **own.figures(), "kept_features": own.kept_rows()}
+    return told | remade.told()
+
+
+def _of_several(path: Path, found: model_file.Contents) -> dict[str, Any]:
+    """What the models of an ensemble share, and the figures of each."""
+    Ensemble.read(found, model_file.predictor_of)  # which checks it
+    headers, table = [found.header_of(k) for k in found.there], found.run[model_file.ENSEMBLE]
+    called = [choice.ALL, *table["values"]] if table["values"] else found.there
+    counts = ("examples", "progressive_loss", "features_seen", "nonzero")
+    each = [
+        {"model": own, **{name: one.get(name) for name in counts}}
+        for own, one in zip(called, headers, strict=True)
+    ]
+    told = {"model": str(path), "kind": "ensemble", "models": len(headers), "rows": table["rows"]}
+    told |= {"record": table["record"], "examples": table["examples"]}
     header, tensors = found.model(found.there[0])
-    with model_file.naming_file(path):
-        shown = describing.anatomy(path, header, tensors)
-        return ModelInfo({**shown, "command": remaking(path, header, shown)})
+    recipe = {name: value for name, value in header["recipe"].items() if name != "layout"}
+    facts = describing.anatomy(path, header, tensors) | {"record": table["record"]}
+    rows = spec_of(table["rows"], len(headers))
+    by = choice.column_of(rows)
+    words: dict[str, Any] = {"by": by} if by else {"ensemble": rows.removeprefix("poisson:")}
+    again = remaking(path, header, facts, names=None, **words).told()
+    return {**told, **recipe, "each": each, **again}
 
 
 def load(path: Path) -> LinearPredictor | Ensemble[LinearPredictor] | Frontier | Selection:
@@ -156,9 +171,9 @@ def choose(
 def name(
     path: Path, data: Any, options: Options, target: Path
 ) -> tuple[dict[str, int], Callable[[], object]]:
-    """Find names for the models in a file; how many weights have one, and what writes them to `target`.
+    """Find names for the models in a file; how many features have one, and what writes them to `target`.
 
-    Of several models, ``nonzero`` is the mean, as after training; ``named`` counts features of any of them.
+    ``features_live`` counts the features with a weight in any of the models, ``named`` those with a name.
 
     `ModelFileError`, `DataError`, OSError.
     """
@@ -176,8 +191,8 @@ def name(
         models[k] = header, own | model_file.tensors_of_names(predictors[k].names or Names.of({}))
     if target == path and stamp(path) != before:
         raise DataError(f"{path}: another process has changed it meanwhile: run thresher name again")
-    nonzero = round(sum(int(header["nonzero"]) for header, _ in models.values()) / len(models))
-    figures = {"nonzero": nonzero, "named": len(names)}
+    live = np.unique(np.concatenate([one.keys for one in predictors.values()]))
+    figures = {"features_live": len(live), "named": len(names)}
     every = [models.get(k) for k in range(len(found))]
     return figures, partial(model_file.write_all, target, every, found.run, found.extras())
 
@@ -187,7 +202,8 @@ def _describe_ensemble(found: dict[str, Any]) -> list[str]:
     shown = {name: found[name] for name in ("kind", "models", "rows")} | settings(found)
     if found["record"]:
         shown |= {"passes": passes_made(found["record"])}
-        shown |= {name: found["record"][name] for name in ("order", "examples")}
+        shown |= {"order": found["record"]["order"], "examples_of_data": found["record"]["examples"]}
+        shown["examples_learned"] = found["examples"]
         shown |= _describe_continuation(found["record"])
     shown |= _describe_command(found)
     return [*figure_lines(shown), *_table(found["each"])]
@@ -195,7 +211,7 @@ def _describe_ensemble(found: dict[str, Any]) -> list[str]:
 
 def _describe_selection(found: dict[str, Any]) -> list[str]:
     """The figures of a selection, and its kept features."""
-    figures = dict(found)
+    figures = {name: one for name, one in found.items() if name != "no_command"} | _describe_command(found)
     writes = command("info", [found["model"]], [flag_of("table"), "FILE.tsv"])
     every = shell_or_python(f"{writes} writes all", "thresher.load(...).table() has all")
     rows = [{**one, "feature": str(one["feature"])} for one in figures.pop("kept_features")]
@@ -246,9 +262,9 @@ def _describe_model(found: dict[str, Any]) -> list[str]:
     lines += [*_table(groups, same), *_table(found["by_output"])]
     if found["nameable"] and found["weights"]["named"] is None:
         finder = shell_or_python("thresher name MODEL DATA", "thresher.name_features(model, data)")
-        so = (
-            ", so the effects of categories are unknown" if any(one["kind"] in _NAMED for one in read) else ""
-        )
+        kinds = {one["kind"] for one in read}
+        hidden = " and ".join(word for kind, word in _NAMED.items() if kind in kinds)
+        so = f", so the effects of {hidden} are unknown" if hidden else ""
         lines += ["", f"the weights have no names{so}: {finder} finds them and their columns"]
     return lines
 
@@ -295,12 +311,9 @@ def _figures(facts: dict[str, Any]) -> dict[str, object]:
 
 
 def _describe_command(facts: dict[str, Any]) -> dict[str, str]:
-    """The command that trains the same, if it is known; or the file without which it is not."""
-    if facts["command"] is not None:
-        return {"command": formatting.shorten_command(facts["command"])}
-    needs = (one for one in facts.get("needs", []) if one["kind"] == "rule" and "file" in one)
-    lacking = [one["file"] for one in needs if one["name"] not in REGISTRY["rule"]]
-    return {"command": as_shown(f"to see it, use {mention(modules=lacking[0])}")} if lacking else {}
+    """The command that trains the same, or why there is none."""
+    known = facts["command"]
+    return {"command": f"none: {facts['no_command']}" if known is None else formatting.shorten_command(known)}
 
 
 def _solver(facts: dict[str, Any]) -> dict[str, object]:

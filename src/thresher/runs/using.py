@@ -220,7 +220,7 @@ def report(
     target, found = page.check_target(target), facts.facts_of(model)
     if found.model is not None:
         with model_file.naming_file(found.name):
-            found.command = remaking(Path(found.name), found.model.header, found.model.info)
+            found.command = remaking(Path(found.name), found.model.header, found.model.info).command
     if data is not None:
         files = expand(data) if are_files(data) else []
         check_written([target], options, [*inputs, *files])

@@ -205,5 +205,5 @@ def load(path: Path, plan: str = "train") -> tuple[ModelSet, TrainingState]:
 def bags_in(path: Path) -> str | None:
     """How many models the ensemble in a checkpoint has, and which rows they learn; None for another one."""
     run = model_file.Contents.of(path).run
-    ensemble = (run.get("training") or {}).get("plan") == "ensemble"
-    return (run.get(model_file.LANES) or {}).get("share") if ensemble else None
+    ensemble = run.get("training", {}).get("plan") == "ensemble"
+    return run.get(model_file.LANES, {}).get("share") if ensemble else None

@@ -36,7 +36,7 @@ from thresher.data.files.paths import begins_a_model, is_log
 from thresher.data.stored import read as read_as
 from thresher.engine.atomic import whole_file
 from thresher.engine.sound import PACKED, PackedSets, StateError, beneath, pack, under
-from thresher.learning.files.choice import ALL, FrontierTable, choose, column_of, not_one
+from thresher.learning.files.choice import ALL, LOSS, FrontierTable, check_choice, choose, column_of, not_one
 from thresher.learning.inspection.formatting import finite
 from thresher.learning.model.agreement import Numbering
 from thresher.learning.model.model import Model, as_model
@@ -86,7 +86,16 @@ class ModelFields(Edition):
     curve: NotRequired[Curve]
     intercept: NotRequired[Any]
     record: NotRequired[Record]
-    solver: NotRequired[Any]
+    solver: NotRequired[dict[str, Any]]
+
+
+class EnsembleTable(TypedDict):
+    """What a file knows of an ensemble."""
+
+    rows: str
+    record: Record | None
+    examples: int
+    values: list[str]
 
 
 RUN = LANES, TRAINING, FRONTIER, ENSEMBLE, SELECTION = (
@@ -102,7 +111,7 @@ _File = _typed_dict(
         **get_type_hints(Edition),
         "models": list[dict[str, Any] | None],
         "shared": dict[str, Any],
-        "run": _typed_dict("_Run", dict.fromkeys(RUN, Any), total=False),
+        "run": _typed_dict("_Run", dict.fromkeys(RUN, dict[str, Any]), total=False),
         "crc32": dict[str, Any],
         "needs": NotRequired[tuple[parts.Need, ...]],
     },
@@ -447,6 +456,8 @@ class Contents:
             )
         with naming_file(name, header):
             read_as(_File, header, "header")
+        if not any([*header["models"], SELECTION in header["run"]]):
+            raise ModelFileError(f"{name}: it holds no model")
         if wrong := {*header["crc32"]} - {"header"} ^ {*names}:
             raise ModelFileError(f"{name}: damaged: {min(wrong)} does not match its checksum")
         self.run: Header = header["run"]
@@ -531,6 +542,24 @@ class Contents:
             found = read_as(FrontierTable, self.run[FRONTIER], FRONTIER)
             if [one.dropped is None for one in found.points] != [k in self.there for k in range(len(self))]:
                 raise StateError("frontier: it has other models than the file")
+            for one in (point for point in found.points if point.dropped is None):
+                held = {LOSS, one.judge} if one.holdout is None else one.holdout.keys()
+                if one.nonzero is None or not {LOSS, one.judge} <= held:
+                    raise StateError(f"frontier: {one.spec} has no weights or figures, but was not dropped")
+            if not found.choice.isdecimal():
+                check_choice(found.choice)
+        return found
+
+    def ensemble(self) -> EnsembleTable | None:
+        """The table of an ensemble; None if the models are none."""
+        if ENSEMBLE not in self.run:
+            return None
+        with naming_file(self.name, self.header):
+            found = read_as(EnsembleTable, self.run[ENSEMBLE], ENSEMBLE)
+            if not 2 <= len(self.there) == len(self):
+                raise StateError("ensemble: it has several models, none of which was dropped")
+            if len(found["values"]) != (len(self) - 1 if column_of(found["rows"]) is not None else 0):
+                raise StateError("values: one for each model but the first, if their rows have them")
         return found
 
     def chosen(self, which: str | None = None) -> int:
@@ -538,8 +567,8 @@ class Contents:
 
         `UsageError` if no model is meant by `which`.
         """
-        frontier, there = self.frontier(), self.there
-        values = self.run.get(ENSEMBLE, {}).get("values", [])
+        frontier, ensemble, there = self.frontier(), self.ensemble(), self.there
+        values = ensemble["values"] if ensemble is not None else []
         if which is not None and values:
             if which not in (ALL, *values):
                 near = difflib.get_close_matches(which, values, 1)
@@ -562,13 +591,13 @@ class Contents:
         if which is None and len(there) == 1:
             return there[0]
         kind = "it holds one model, so there is nothing to choose"
-        if ENSEMBLE in self.run:
+        if ensemble is not None:
             one = shell_or_python(
                 f"thresher choose {self.name} 0 -m MODEL takes out", "thresher.load(path).models[0] is"
             )
             kind = f"an ensemble, not one model: {one} one of its models"
             if values:
-                kind = not_one(column_of(self.run[ENSEMBLE]["rows"]) or "", self.name)
+                kind = not_one(column_of(ensemble["rows"]) or "", self.name)
         elif SELECTION in self.run:
             kind = f"a selection, not a model: {mention_command('train')} learns one"
         if which is None:

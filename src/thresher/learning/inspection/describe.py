@@ -15,7 +15,7 @@ from thresher.data.layout import SettledLayout
 from thresher.data.stored import read
 from thresher.engine.index import HashedIndex
 from thresher.learning.files import model_file
-from thresher.learning.files.checkpoint import TrainingState
+from thresher.learning.files.checkpoint import SavedSet, TrainingState
 from thresher.learning.files.model_file import LANES, NAMES, Tensors
 from thresher.learning.inspection.effects import UNNAMED, Grouping
 from thresher.learning.inspection.feature_names import is_nameable
@@ -122,7 +122,7 @@ def _where_stopped(path: str | Path, header: Header) -> dict[str, Any]:
     best = training.scored[0].best(training.judge)[0] if [k for k, *_ in training.scored] == [0] else None
     return {
         "stopped": {
-            **({"models": len(header[LANES]["recipes"])} if LANES in header else {}),
+            **({"models": len(read(SavedSet, header[LANES], LANES)["recipes"])} if LANES in header else {}),
             "pass": training.position.number,
             "passes": training.passes if training.settled else AUTO,
             **{name: getattr(training, name) for name in ("replay", "patience", "judge", "order")},

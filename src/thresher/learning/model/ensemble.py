@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from numbers import Real
 from os import PathLike, fspath
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypedDict, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,8 +26,6 @@ from thresher.data.chunk import MOST_CELLS, Chunk
 from thresher.data.columns import ColumnValues, apart
 from thresher.data.errors import DataError, OneLineError, shorten
 from thresher.data.inputs.any_data import Data
-from thresher.data.stored import read
-from thresher.engine.sound import StateError
 from thresher.learning.files import model_file
 from thresher.learning.files.choice import BY, column_of
 from thresher.learning.files.model_file import ENSEMBLE, Contents, ModelFileError
@@ -47,15 +45,6 @@ if TYPE_CHECKING:
 _BAGS = shell_or_python("thresher train --ensemble 64", "thresher.ensemble(..., models=64)")
 """How to train models that have intervals"""
 _ONE = shell_or_python("one of them, with --choose VALUE", "one of them, such as model.of(value)")
-
-
-class _Table(TypedDict):
-    """What a file knows of an ensemble."""
-
-    rows: str
-    record: Record | None
-    examples: int
-    values: list[str]
 
 
 FEWEST = 8
@@ -274,26 +263,18 @@ class Ensemble(BasePredictor, Generic[M]):
     def read(found: Contents, made: Callable[[str, Any, Any], Any]) -> Ensemble[Any]:
         """The ensemble in a file; `made` makes each model, of the file's name, header and tensors."""
         name = found.name
-        if ENSEMBLE not in found.run:
+        if (table := found.ensemble()) is None:
             raise ModelFileError(f"{name}: not an ensemble")
-        with model_file.naming_file(name, found.header):
-            table = read(_Table, found.run[ENSEMBLE], ENSEMBLE)
-            rows, examples, values = table["rows"], table["examples"], table["values"]
-            record = table["record"]
-            kind = rows.partition(":")[0]
-            if kind not in KINDS:
-                raise StateError(f"rows must be {', '.join(KINDS)}, not {shorten(repr(rows), 40)}")
-            if len(found.there) < 2 or examples < 0:
-                raise StateError("an ensemble has several models, and examples: 0 or more")
-            if len(values) != (len(found) - 1 if kind == BY else 0):
-                raise StateError("values: one for each model but the first, if their rows have them")
+        rows, values = table["rows"], table["values"]
+        if rows.partition(":")[0] not in KINDS:
+            raise ModelFileError(f"{name}: rows must be {', '.join(KINDS)}, not {shorten(repr(rows), 40)}")
         models = [made(name, *found.model(k)) for k in found.there]
         meanings = [(parts.spec_of(model.head.loss), model.head.outputs) for model in models]
         if others := [k for k, meaning in enumerate(meanings) if meaning != meanings[0]]:
             raise ModelFileError(f"{name}: model {others[0]} has another loss than the others")
         if values:
-            return ModelsByValue(models, rows, record, values, examples)
-        return Ensemble(models, rows, record, examples)
+            return ModelsByValue(models, rows, table["record"], values, table["examples"])
+        return Ensemble(models, rows, table["record"], table["examples"])
 
     @reads_elsewhere
     def spread(self, data: Data, **reading: Unpack[ReadOptions]) -> F64:
