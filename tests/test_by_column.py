@@ -1,5 +1,7 @@
 """A model for each value of a column: each equals, bit for bit, one that was trained on its rows alone."""
 
+import warnings
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,7 @@ import thresher
 from tests.commands import run
 from thresher.data.chunk import Chunk
 from thresher.data.errors import DataError
+from thresher.learning.diagnostics.findings import TroubleWarning
 from thresher.learning.files import model_file
 from thresher.learning.files.model_file import ModelFileError
 from thresher.learning.model import bags
@@ -180,6 +183,7 @@ def test_rows_of_many_values_are_learned_together(monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.filterwarnings("ignore:column shop of the table has .Paris")
+@pytest.mark.filterwarnings("ignore:.*missing-columns")
 def test_a_row_is_predicted_by_the_model_of_its_value(tmp_path: Path) -> None:
     found, rows = by(table(), passes=1), table(50, 3)
     margins = found.predict(rows)
@@ -281,6 +285,52 @@ def test_too_many_values(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bags, "MOST", 3)
     with pytest.raises(ValueError, match="more than 3 values"):
         by(table(), passes=1)
+
+
+@pytest.mark.usefixtures("plainly")
+def test_a_column_of_ids_is_told_of_early(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bags, "IDS", 50)
+    monkeypatch.setattr(bags, "FIRST_ROWS", 52)
+    frame = table(80).assign(id=[f"u{k}" for k in range(80)])
+    told = (
+        r"^nearly every row has a value of its own in column id, and each gets a model: .*\[values-as-ids\]$"
+    )
+    with pytest.warns(TroubleWarning, match=told) as found:
+        again = by(frame, "id", passes=2, ignore="id")
+    assert sum("values-as-ids" in str(one.message) for one in found) == 1
+    monkeypatch.setattr(ByColumn, "settle", lambda *_: pytest.fail("it was told before the end of the pass"))
+    with pytest.warns(TroubleWarning, match=told), pytest.raises(pytest.fail.Exception):
+        by(frame, "id", replay="1MB", ignore="id")
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", ".*values-as-ids")
+        by(frame[::-1], "id", passes=1, continue_from=again)
+        by(frame.assign(id=[f"u{k // 2}" for k in range(80)]), "id", passes=1)
+
+
+@pytest.mark.usefixtures("plainly")
+def test_new_data_without_the_column_are_told_of(tmp_path: Path) -> None:
+    frame, told = table(), "no row has a value in column shop, so the model of all rows predicts each: add it"
+    ignored, kept = by(frame, ignore="shop"), by(frame)
+    rows = frame.drop(columns="shop")
+    rows.to_csv(tmp_path / "rows.csv", index=False)
+    rows.to_json(tmp_path / "rows.jsonl", orient="records", lines=True)
+    for model, data in (
+        (ignored, rows),
+        (ignored, tmp_path / "rows.csv"),
+        (ignored, frame.assign(shop="")),
+        (kept, tmp_path / "rows.jsonl"),
+    ):
+        for use in (model.predict, partial(thresher.evaluate, model)):
+            with pytest.warns(TroubleWarning, match=told) as found:
+                use(data)
+            assert len(found) == 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", TroubleWarning)
+        ignored.predict(frame.assign(shop=["", *["never seen"] * 159]))
+        ignored.predict([{"x": 1.0, "day": "a"}])  # one row may lack it
+    with pytest.warns(TroubleWarning, match="has no column shop") as found:
+        kept.predict(tmp_path / "rows.csv")
+    assert len(found) == 1, "a file that lacks a column is told of once"
 
 
 def test_a_damaged_file_is_refused(tmp_path: Path) -> None:

@@ -586,7 +586,7 @@ def test_what_a_newcomer_meets(kafka: KafkaBroker, monkeypatch: Any) -> None:
             thresher.train(name)
         assert "secret" not in str(caught.value)
     monkeypatch.setitem(sys.modules, "confluent_kafka", None)
-    with pytest.raises(DataError, match=r"pip install 'thresher\[kafka\]'"):
+    with pytest.raises(DataError, match=r"needs confluent-kafka: pip install confluent-kafka$"):
         thresher.train(f"kafka://127.0.0.1:{port}/x/y")
 
 

@@ -87,7 +87,7 @@ ARROWS = {
         *("plans.*", "options.*", "parts", "sklearn.*", "_version"),
     ),
     # estimators for river, which learn row by row
-    "river": ("data.inputs.any_data", "learning.model.model", "options.option"),
+    "river": ("data.errors", "data.inputs.any_data", "learning.model.model", "options.option"),
     # one page about a model, using the public interface
     "reporting": (
         *("cluster.remote_readers", "data.*", "drawing.*", "engine.atomic", "engine.lookup", "plans.*"),
@@ -122,18 +122,18 @@ ROOMS = ("text", "files", "features", "sources", "formats.lines", "formats.table
 # folder -> the most lines that its modules may have, those of code, and those of code that check, raise
 # or explain (tests/code_lines.py): who adds says in the same commit what goes, or raises one and says why
 SIZES = {
-    "all": Size(58_100, 29_320, 4_485),
-    "data": Size(16_835, 9_165, 1_096),
-    "learning": Size(13_391, 6_889, 1_736),
+    "all": Size(58_151, 29_349, 4_496),
+    "data": Size(16_850, 9_174, 1_097),
+    "learning": Size(13_421, 6_909, 1_747),
     "parts": Size(5_275, 2_094, 229),
     "engine": Size(4_724, 2_166, 126),
-    "plans": Size(3_002, 1_551, 267),
+    "plans": Size(3_004, 1_552, 267),
     "serving": Size(2_646, 1_541, 167),
-    "options": Size(2_175, 959, 188),
-    "sklearn": Size(1_406, 715, 134),
-    "cli": Size(1_788, 809, 149),
-    "cluster": Size(923, 512, 58),
-    "river": Size(255, 81, 9),
+    "options": Size(2_176, 960, 189),
+    "sklearn": Size(1_408, 715, 134),
+    "cli": Size(1_787, 807, 147),
+    "cluster": Size(924, 512, 58),
+    "river": Size(256, 81, 9),
     "reporting": Size(954, 570, 44),
     "batch": Size(1_274, 647, 56),
     "exporting": Size(770, 468, 65),

@@ -70,8 +70,9 @@ def test_what_cannot_be() -> None:
         thresher.path(itertools.islice(pairs, 50))
     with pytest.raises(ValueError, match="perceptron has no penalty"):
         thresher.path(SAMPLE, "perceptron")
-    with pytest.raises(ValueError, match="a range of penalties"):
-        thresher.path(SAMPLE, l1="7")
+    for text in ("7", "1:2"):
+        with pytest.raises(ValueError, match="a range of penalties must be LO:HI:N or auto:N, such as"):
+            thresher.path(SAMPLE, l1=text)
     with pytest.raises(ValueError, match="penalties must be a list, or a range LO:HI:N or auto:N, not 7"):
         thresher.path(SAMPLE, l1=7)  # type: ignore[arg-type]
     for penalties, words in {

@@ -14,6 +14,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from thresher.data.errors import NoPackageError
 from thresher.data.inputs.any_data import dictionaries_of
 from thresher.learning.model.model import Model
 from thresher.options.option import check_names
@@ -21,7 +22,7 @@ from thresher.options.option import check_names
 try:
     from river import base
 except ImportError as error:
-    raise ImportError("thresher.river needs river: pip install river") from error
+    raise NoPackageError("thresher.river", "river") from error
 
 __all__ = ["Classifier", "MulticlassClassifier", "Regressor"]
 Features = Mapping[Any, object]

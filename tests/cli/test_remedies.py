@@ -25,7 +25,7 @@ from thresher.data.formats.listing import FORMATS
 from thresher.learning.files.choice import JUDGES
 from thresher.learning.model.scaling import SCALES
 from thresher.options import messages
-from thresher.options.judging import OUTPUTS
+from thresher.options.judging import OUTPUTS, TARGETS
 from thresher.options.option import options_of
 from thresher.options.synonyms import SYNONYMS
 from thresher.options.training import TrainCommand
@@ -219,7 +219,7 @@ def test_a_column_can_be_named_as_the_message_does(name: str, folder: Path, thre
 def test_synonyms_lead_to_names_that_there_are() -> None:
     flags = {flag.lstrip("-") for name in COMMANDS for one in command_of(name).params for flag in one.opts}
     parts = {name for kind in REGISTRY.values() for name in kind}
-    known = {*flags, *COMMANDS, *parts, *FORMATS, *SCALES, *OUTPUTS, *JUDGES, "once", "skip"}
+    known = {*flags, *COMMANDS, *parts, *FORMATS, *SCALES, *OUTPUTS, *JUDGES, *TARGETS, "once", "skip"}
     assert {name for names in SYNONYMS.values() for name in names.split()} <= known
 
 

@@ -196,6 +196,17 @@ def test_rejected_lines_of_an_earlier_process_are_written_again(tmp_path: Path, 
     assert open_cache(source_of(path, f"quarantine={rejects}"), folder) is None
 
 
+def test_rejected_lines_of_an_earlier_run_do_not_stay(tmp_path: Path, folder: Path) -> None:
+    bad, good, rejects = written(tmp_path, b"0 2:oops\n1 1:1\n"), tmp_path / "good", tmp_path / "rejects"
+    good.write_text("1 1:1\n")
+    [*source_of(bad, f"quarantine={rejects}").chunks()]
+    assert rejects.read_text() == "0 2:oops\n"
+    filled(source_of(good, f"quarantine={tmp_path / 'other'}"), folder)
+    cached = open_cache(source_of(good, f"quarantine={rejects}"), folder)
+    assert cached is not None
+    assert rejects.read_text() == ""
+
+
 def test_a_folder_that_others_can_write_to_is_neither_read_nor_written(tmp_path: Path, folder: Path) -> None:
     path = tmp_path / "train.svm"
     path.write_bytes(some_text(60))

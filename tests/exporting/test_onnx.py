@@ -147,6 +147,12 @@ def test_columns_that_float32_does_not_resolve(
 
 def test_without_the_package_one_line_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     model = thresher.train(np.eye(4), [1.0, -1.0, 1.0, -1.0])
-    monkeypatch.setitem(sys.modules, "onnx", None)
-    with pytest.raises(DataError, match=r"pip install 'thresher\[onnx\]'"):
-        thresher.export(model, "onnx")
+    for package, using in (
+        ("onnx", lambda: thresher.export(model, "onnx")),
+        ("pandas", model.weights_frame),
+        ("ray", lambda: thresher.train("no.svm", workers=1)),
+    ):
+        monkeypatch.setitem(sys.modules, package, None)
+        with pytest.raises(ImportError, match=f"needs {package}: pip install {package}$") as caught:
+            using()
+        assert isinstance(caught.value, DataError), "one line on the command line, with status 1"

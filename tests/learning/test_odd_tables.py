@@ -103,8 +103,9 @@ def test_importances_that_are_none(weights: Any, error: str) -> None:
         (csr_matrix([[0.0, 2j], [0.0, 1.0]]), "each value must be a number: it is complex"),
         ([{"a": 1.0}, "b"], "row 2: expected a mapping of names to values, found 'b'"),
         ([{"a": 2**2000}, {}], "row 1, feature 'a': int too large"),
+        ([{"a": 1.0}, {"": 1.0}], "row 2, feature '': a feature needs a name"),
     ],
-    ids=range(5),
+    ids=range(6),
 )
 def test_matrices_and_rows_that_are_none(matrix: Any, error: str) -> None:
     with pytest.raises(DataError, match=error):

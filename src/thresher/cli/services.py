@@ -8,7 +8,7 @@ import click
 
 from thresher.cli.parser import MODEL, Argument, command
 from thresher.options.model import ModulesOption
-from thresher.options.option import Options, UsageError
+from thresher.options.option import Options
 from thresher.options.serving import ServeCommand
 
 
@@ -20,17 +20,16 @@ def serve(model: str, options: Options) -> None:
     /openapi.json lists all paths. SIGTERM and Ctrl-C answer what has been asked, and end.
     """
     from thresher.cli.console import tell
+    from thresher.data.errors import NoPackageError
 
     if Path(model).exists():
         tell(f"starting to serve {model}")  # what is imported and compiled takes seconds
     try:
         from thresher.serving import server
     except ModuleNotFoundError as error:
-        if str(error.name).startswith("thresher"):
+        if error.name != "prometheus_client":
             raise
-        raise UsageError(
-            f"thresher serve needs {error.name}, which is not installed: pip install 'thresher[serve]'"
-        ) from error
+        raise NoPackageError("thresher serve", "prometheus-client") from error
     server.serve(Path(model), options)
 
 

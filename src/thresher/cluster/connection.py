@@ -43,7 +43,7 @@ _ONE_THREAD = threading.RLock()
 
 
 class NoRayError(OneLineError):
-    """Ray is not installed, or no cluster answers; the message names the remedy."""
+    """No cluster answers, or another thread uses Ray; the message names the remedy."""
 
 
 class Connection:

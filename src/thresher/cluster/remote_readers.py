@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 from typing import Any, TypeVar, cast
 
+from thresher.data.errors import NoPackageError
 from thresher.data.sources.reader import current_readers
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -29,8 +30,8 @@ def reading_elsewhere(
     """Within this block, files are read by `workers` processes, of the cluster at `ray` or of this machine.
 
     Does nothing if both are None. Calls `say` with a line when processes are started, `warn` when some are
-    lost or do not start. Raises `NoRayError`, ValueError for a wrong number,
-    TypeError for wrong types.
+    lost or do not start. Raises `NoPackageError`, `NoRayError`, ValueError for
+    a wrong number, TypeError for wrong types.
     """
     if workers is None and ray is None:
         yield
@@ -49,7 +50,7 @@ def reading_elsewhere(
     if ray is not None and ray.strip() in ("", "local"):  # at which Ray would start a cluster, not find one
         raise NoRayError(f"'{ray}' is not the address of a Ray cluster: give HOST:PORT or auto")
     if find_spec("ray") is None:
-        raise NoRayError("Ray is not installed: pip install 'thresher[ray]'")
+        raise NoPackageError("reading by other processes", "ray")
     ready = RayReaders(workers, ray, say, warn)
     before = current_readers.set(ready)
     try:

@@ -37,6 +37,7 @@ from thresher.data.chunk import Chunk, StreamPosition, concat
 from thresher.data.errors import DataError
 from thresher.data.report import Report
 from thresher.data.source import Chunks, Source
+from thresher.data.sources.parsed import Quarantine
 from thresher.data.sources.reader import Arenas, default_threads
 from thresher.engine.atomic import CacheWarning as CacheWarning
 from thresher.engine.atomic import cache_folder, private_folder
@@ -155,9 +156,11 @@ def open_cache(source: TextSource, folder: str | os.PathLike[str] | None = None)
         if not isinstance(error.__cause__, FileNotFoundError):  # another process may remove it at any time
             _discard(path, error)
         return None
-    # the cache lacks the lines rejected in an earlier process: read the text again to write them out
-    unwritten = source.on_error.path is not None and not source.finished
-    return None if unwritten and cached.whole.skipped else cached
+    if source.on_error.path is not None and not source.finished:
+        if cached.whole.skipped:  # the lines themselves are not in the cache: read the text to write them
+            return None
+        Quarantine(source.on_error.path, keep=None).close()  # in place of those of an earlier run
+    return cached
 
 
 def _discard(path: Path, error: Exception) -> None:

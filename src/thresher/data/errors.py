@@ -40,6 +40,13 @@ class NothingNewError(DataError):
         """whether its record differs, in where topics that are new to it begin"""
 
 
+class NoPackageError(DataError, ImportError):
+    """A package that a part of thresher needs, and thresher itself does not, is not installed."""
+
+    def __init__(self, user: str, *packages: str) -> None:
+        super().__init__(f"{user} needs {' and '.join(packages)}: pip install {' '.join(packages)}")
+
+
 class OddFileError(DataError):
     """A binary file, or text in another encoding. The message says how to read it."""
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from thresher import parts
 from thresher.data.columns import NUMERIC
-from thresher.data.errors import DataError
+from thresher.data.errors import DataError, NoPackageError
 from thresher.data.labels import give_back
 from thresher.engine.centring import FAR
 from thresher.exporting import description
@@ -35,7 +35,7 @@ def content_of(found: RawPrediction) -> bytes:
     import json
 
     if find_spec("onnx") is None:
-        raise DataError("ONNX needs the package onnx, which is not installed: pip install 'thresher[onnx]'")
+        raise NoPackageError("ONNX", "onnx")
     _check(found)
     (model,) = found.models
     keys = [one.key for one in found.columns] or model.keys.tolist()

@@ -40,6 +40,7 @@ SYNONYMS = {
     "c": "l1 l2",
     "patience": "early-stop",
     "cross-entropy": "logistic softmax",
+    "javascript": "js",
 }
 """Names that other tools use, and ours: of options, their values, commands, parts and formats"""
 _CLOSE = 0.75

@@ -80,7 +80,9 @@ class PenaltyRange:
         self.values: list[float] = []
         """empty if the range is to be found in the data"""
         listed = isinstance(text, Sequence | np.ndarray) and not isinstance(text, str) and np.ndim(text)
-        found = re.fullmatch(r"(?:auto|([^:]+):([^:]+))(?::(\d+))?", text) if isinstance(text, str) else None
+        found = (
+            re.fullmatch(r"(?:auto|([^:]+):([^:]+)(?=:))(?::(\d+))?", text) if isinstance(text, str) else None
+        )
         if not listed and not found:
             what = "a range of penalties must be LO:HI:N or auto:N, such as 0.1:10:16"
             if not isinstance(text, str):

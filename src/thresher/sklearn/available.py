@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from thresher.data.errors import NoPackageError
+
 try:
     import sklearn
 except ImportError as error:
-    raise ImportError("thresher.sklearn needs scikit-learn: pip install scikit-learn") from error
+    raise NoPackageError("thresher.sklearn", "scikit-learn") from error
 
 OLDEST = (1, 6)
 """Oldest tested version of scikit-learn"""

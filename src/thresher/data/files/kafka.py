@@ -17,7 +17,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from thresher.data.errors import DataError, first_few
+from thresher.data.errors import DataError, NoPackageError, first_few
 from thresher.data.files import topics
 
 _ANSWER, _REFUSED = 10.0, 2.0
@@ -48,9 +48,7 @@ class Kafka(topics.Topic, scheme="kafka"):
         try:
             import confluent_kafka
         except ImportError as error:
-            raise DataError(
-                f"needs the package confluent-kafka: pip install 'thresher[kafka]' ({error})"
-            ) from error
+            raise NoPackageError("a topic of Kafka", "confluent-kafka") from error
         if url.user:
             raise DataError("write user and password into a file of properties of librdkafka: ?config=FILE")
         self._kafka, self._topic, self._host = confluent_kafka, url.path, url.host

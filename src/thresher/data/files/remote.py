@@ -69,7 +69,7 @@ def system_of(url: str) -> tuple[Any, str]:
 
         system, path = url_to_fs(url)
     except ImportError as error:
-        why = f"needs the packages fsspec and, for http, aiohttp ({error})"
+        why = f"needs fsspec and, for http, aiohttp: pip install fsspec aiohttp ({error})"
         raise DataError(f"{url}: {why}" + ("" if _UNLISTED.match(url) else stream)) from error
     except ValueError as error:
         raise DataError(f"{url}: {reason.splitlines()[0]}{stream}") from error

@@ -97,18 +97,23 @@ _SHAPES = {
     "csv": re.compile(rb"[^:,;]*[,;].*"),
 }
 """What a line of each text format is like, from the most special to the most general"""
-_SEVERAL_LINES = re.compile(rb"\[.*|\{(?!.*\}$).*")
+_SEVERAL_LINES = re.compile(rb"\[(?![A-Za-z]).*|\{(?!.*\}$).*")
 """The first line of JSON that is not JSON lines"""
 _NUMERIC = re.compile(rb'(?:.*[,\t])?[" ]*' + _NUMBER + rb'[" ]*(?:[,\t].*)?')
 """A row with a number among its cells"""
+_BLANKS = rb"[^\t,;:|]*  [^\t,;:|]*"
 _FOREIGN = {
     rb"%(?:\s.*)?|@(?i:relation)\s.*": "ARFF: remove its header (sed '/^[@%]/d') and use "
     f"{mention(format='csv', header=False, label='N')}",
     rb"sep=.": "a table for Excel: remove its first line (sed 1d) and use "
     f"{mention(format='csv', delimiter='D')}",
     rb"\S+(?: \d+:\d+:" + _NUMBER + rb")+": "LibFFM: write svmlight (sed -E 's/ [0-9]+:/ /g')",
-    rb"[^\t,;:|]*  [^\t,;:|]*": "columns with several blanks between: write CSV"
+    rb"(?=(?:.* )?" + _NUMBER + rb"(?: |$))" + _BLANKS: "columns with several blanks between: write CSV"
+    f" (awk -v OFS=, '{{$1=$1}}1') and use {mention(format='csv', header=False, label='N')}",
+    _BLANKS: "columns with several blanks between: write CSV"
     f" (awk -v OFS=, '{{$1=$1}}1') and use {mention(format='csv')}",
+    rb"[A-Za-z][\w'-]*(?: [\w'-]+){2}(?:[^,;:|\t]|[,;:](?=[ /]|$))*": "prose; for columns with a blank"
+    f" between, use {mention(format='csv', delimiter=' ')}",
 }
 """What the first line of text that no format reads is like, and how to make readable text of it"""
 

@@ -293,6 +293,8 @@ class RowReader:
     def _feature(self, name: Any, value: Any) -> tuple[list[int], float]:
         """The keys that ``name: value`` adds, and the value of each."""
         named = isinstance(name, str)
+        if name == "":  # whose hash would pass for the id 0
+            raise ValueError("a feature needs a name")
         if isinstance(value, _TEXTS):
             if not named:
                 raise TypeError("a category needs a name, not a number")

@@ -23,6 +23,7 @@ from thresher.data.features.murmur import hash_columns, seed_of
 from thresher.data.formats.listing import FORMATS, LINES, kind_of_features
 from thresher.data.formats.tables.column_statistics import ROWS, first_cells
 from thresher.data.layout import AnyLayout, has_columns
+from thresher.data.report import LACKING
 from thresher.data.source import Parsed, Source, Watched
 from thresher.data.sources.parsed import ParsedSource
 from thresher.engine.index import HashedIndex
@@ -136,6 +137,23 @@ def _warn_if_shifted(trained: Numbering, low: int, high: int, whole: bool) -> st
     return reason
 
 
+def _look_for_values(column: str, source: Source, given: Iterator[Parsed], whole: bool) -> Iterator[Parsed]:
+    """The rows; warns if none of several has a value in a column, the first of the cells, that models go by.
+
+    A file without the column is told of like one that lacks another feature.
+    """
+    rows, empty, found = 0, {"", *(source.layout.missing if source.layout else ())}, False
+    for one in given:
+        rows += len(one.chunk)
+        if not found and one.chunk.cells is not None:
+            found = not empty.issuperset(map(str.strip, one.chunk.cells[:, 0]))
+        yield one
+    lacks = any((one.what, one.column) == (LACKING, column) for one in source.report.noticed)
+    if whole and rows > 1 and not found and not lacks:
+        reason = f"no row has a value in column {column}, so the model of all rows predicts each: add it"
+        warn([Finding("missing-columns", reason)])
+
+
 COLUMNS, NAMES, IDS = "columns", "names", "ids"
 NAMED, _TRAINED = "rows of named features", "the model was trained on"
 _FILES = [form.title for form in FORMATS.values()]
@@ -228,8 +246,9 @@ def names_refused(model: object, layout: AnyLayout) -> Callable[[Chunk], Chunk]:
 
 
 def in_agreement(model: Any, source: Source, trained: str = _TRAINED, given: str = "") -> Source:
-    """The source, for this model. It warns if the ids of a file seem to start at another number.
+    """The source, for this model.
 
+    It warns if the ids of a file seem to start at another number, or no row has a value to choose a model by.
     `DataError` for features of another kind, and for a matrix with another number of columns.
     """
     before, now, numbering = kind_of_model(model), kind_of(source), model.numbering
@@ -246,8 +265,8 @@ def in_agreement(model: Any, source: Source, trained: str = _TRAINED, given: str
     if numbering is not None and source.columns is not None:
         _check_matrix(numbering, source.columns, source)
     elif numbering is not None and source.layout is not None and _has_ids(source.layout):
-        return Watched(source, partial(_compare_ids, numbering))
-    return source
+        source = Watched(source, partial(_compare_ids, numbering))
+    return Watched(source, partial(_look_for_values, model.sliced[0], source)) if model.sliced else source
 
 
 def check_holdout(source: Source, held: Source) -> Source:

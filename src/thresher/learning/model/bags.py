@@ -32,6 +32,7 @@ from thresher.data.source import Source
 from thresher.engine.index import GrowingIndex
 from thresher.engine.lookup import mix, resize, scatter
 from thresher.engine.sound import State, Tensors, check_tensor, require
+from thresher.learning.diagnostics.findings import Finding, warn
 from thresher.learning.files import model_file
 from thresher.learning.files.choice import by_option, by_spec, column_of
 from thresher.learning.model.ensemble import DISJOINT, HALVES, POISSON, Ensemble, ModelsByValue
@@ -45,6 +46,8 @@ from thresher.options.messages import mention, shell_or_python
 
 MOST = 100_000
 """Maximum number of values"""
+IDS, FIRST_ROWS = 1000, 1010
+"""So many new values in so many first rows identify rows: of 50,000 values, drawn evenly, they have fewer"""
 
 
 class ByColumn(Share):
@@ -58,6 +61,7 @@ class ByColumn(Share):
         """`record` is that of models that go on with other data, and `names` the values that they have."""
         self.column, self.spec, self._record = column, by_spec(column), record
         self._know(names)
+        self._learned = len(names)
         self._values: ColumnValues | None = None
         self._numbers = [np.zeros(0, np.int32)]
         """the part of each row of the first pass, as long as rows may come again"""
@@ -86,6 +90,10 @@ class ByColumn(Share):
             many = f"it has more than {MOST:,} values, each of which would have a model"
             raise DataError(f"{by_option(self.column)}: {many}: choose a column with fewer")
         if len(self._values.known) > len(self.names):
+            if first < FIRST_ROWS and (numbers[: FIRST_ROWS - first] == self._learned + IDS).any():
+                reason = f"nearly every row has a value of its own in column {self.column}"
+                remedy = f"choose a column whose values come again ({by_option(self.column)})"
+                warn([Finding("values-as-ids", f"{reason}, and each gets a model: {remedy}")])
             self._know([*self._values.known])
         if self.kept and first == sum(map(len, self._numbers)):
             self._numbers.append(numbers)  # new rows, which may come again

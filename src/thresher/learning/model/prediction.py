@@ -28,7 +28,7 @@ from thresher import parts
 from thresher.cluster.remote_readers import reads_elsewhere
 from thresher.data.chunk import Chunk, concat, read_only
 from thresher.data.columns import check_same, read_beside
-from thresher.data.errors import DataError
+from thresher.data.errors import DataError, NoPackageError
 from thresher.data.features.names import Names
 from thresher.data.inputs.any_data import Data, as_source, is_beside, open_data, with_labels
 from thresher.data.labels import WordTable
@@ -469,7 +469,10 @@ class BasePredictor:
 
         Raises ImportError without pandas.
         """
-        import pandas as pd
+        try:
+            import pandas as pd
+        except ImportError as error:
+            raise NoPackageError("weights_frame", "pandas") from error
 
         from thresher.learning.inspection.feature_names import known_names
 
