@@ -122,10 +122,10 @@ ROOMS = ("text", "files", "features", "sources", "formats.lines", "formats.table
 # folder -> the most lines that its modules may have, those of code, and those of code that check, raise
 # or explain (tests/code_lines.py): who adds says in the same commit what goes, or raises one and says why
 SIZES = {
-    "all": Size(58_151, 29_349, 4_496),
+    "all": Size(58_159, 29_355, 4_496),
     "data": Size(16_850, 9_174, 1_097),
-    "learning": Size(13_421, 6_909, 1_747),
-    "parts": Size(5_275, 2_094, 229),
+    "learning": Size(13_427, 6_913, 1_747),
+    "parts": Size(5_277, 2_096, 229),
     "engine": Size(4_724, 2_166, 126),
     "plans": Size(3_004, 1_552, 267),
     "serving": Size(2_646, 1_541, 167),

@@ -97,9 +97,10 @@ def _relax(share, number, passes, S, clock):
 def _follow(S, clock):
     """Let z be what the threshold turns into v, or within the threshold where v is zero."""
     if clock[FACTOR] > 0.0:
-        held, v = clock[THRESHOLD] * S[:, ROOT] + clock[FLOOR], S[:, V]
-        chosen = -v * S[:, A] / clock[FACTOR] - np.copysign(held, v)
-        S[:, Z] = np.where(v != 0.0, np.where(S[:, A] > 0.0, chosen, S[:, Z]), S[:, Z].clip(-held, held))
+        v, z, root, a, *_ = np.ascontiguousarray(S).T  # the columns of one of eight lanes are far apart
+        held = clock[THRESHOLD] * root + clock[FLOOR]
+        chosen = -v * a / clock[FACTOR] - np.copysign(held, v)
+        S[:, Z] = np.where(v != 0.0, np.where(a > 0.0, chosen, z), z.clip(-held, held))
 
 
 @scalar
@@ -111,13 +112,14 @@ def forgotten(self, S, j, now):
 
 def _met(self, S, clock):
     """How many rows have had a gradient and are not forgotten."""
-    age = S.dtype.type(clock[TIME]) - S[:, MET]
-    zero = S[:, V] == 0.0
-    if fades(self.half_life):
-        root = np.exp2(-0.5 * age.astype(np.float64) / self.half_life)
-        zero |= abs(S[:, Z]) * root <= self.l1 * S[:, ROOT]
-    old = zero & (age > self.forget) if self.forget > 0.0 else False
-    return np.count_nonzero((S[:, INVERSE_SCALE] > 0.0) & np.logical_not(old))
+    met = S[:, INVERSE_SCALE] > 0.0
+    if self.forget > 0.0:
+        age, zero = S.dtype.type(clock[TIME]) - S[:, MET], S[:, V] == 0.0
+        if fades(self.half_life):
+            root = np.exp2(-0.5 * age.astype(np.float64) / self.half_life)
+            zero |= abs(S[:, Z]) * root <= self.l1 * S[:, ROOT]
+        met &= ~(zero & (age > self.forget))
+    return np.count_nonzero(met)
 
 
 @scalar

@@ -129,8 +129,14 @@ class LaneState(OneState):
         read_from = super()._read_from
 
         def read(rows: Array, out: Array) -> None:
-            places = read_only(np.arange(len(rows), dtype=rows.dtype))
-            read_from(row_rule, np.ascontiguousarray(S[rows]), clock)(places, out)
+            places, begin = (
+                read_only(np.arange(len(rows), dtype=rows.dtype)),
+                int(rows[0]) if len(rows) else 0,
+            )
+            # copying a slice takes a fifth of the time of copying the same rows one by one
+            consecutive = (rows - begin == places).all()
+            found = S[begin : begin + len(rows)] if consecutive else S[rows]
+            read_from(row_rule, np.ascontiguousarray(found), clock)(places, out)
 
         return read
 

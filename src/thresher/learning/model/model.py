@@ -317,7 +317,7 @@ class Model(BasePredictor):
     def check_finite(self) -> None:
         """Raise `DivergedError` if a weight or any other part of the state is not finite."""
         state = self.state()
-        rows = (first_broken(rows) for rows in (self.loop.settled_weights(), state["S"]))
+        rows = (first_broken(rows) for rows in (self.loop.settled_weights(), state.pop("S")))
         row = next((one for one in rows if one >= 0), -1)
         if error := self._broken_error(row, {"bias": self.loop.intercepts(), **state}, self._sound + 1):
             raise error
