@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from thresher.data.errors import DataError, printable
+from thresher.data.errors import DataError, nonfinite, printable
 
 _ARRAYS = "indptr", "keys", "values", "labels", "weights"
 _DTYPES = tuple(np.dtype(name) for name in ("int64", "uint64", "float32", "float32", "float32"))
@@ -307,17 +307,20 @@ class Chunk:
         if keys.dtype.kind == "i" and (keys < 0).any():
             raise DataError(f"feature keys must not be negative, found {keys[keys < 0][0]}")
         keys = np.ascontiguousarray(keys, np.uint64)
+        if np.size(data) != len(keys) or starts[-1] != len(keys):
+            raise DataError(f"indptr ends at {starts[-1]}, with {len(keys)} keys and {np.size(data)} values")
         table = np.asarray(labels)
         many = table.reshape(len(table), -1) if table.ndim == 2 else None
-        values, targets = floats(data, "value"), floats(labels if many is None else many[:, 0], "label")
+        values = floats(
+            data, "value", lambda k: f"row {np.searchsorted(starts, k, 'right')}, column {keys[k]}"
+        )
+        targets = floats(labels if many is None else many[:, 0], "label")
         each = None if many is None else floats(many.ravel(), "label").reshape(many.shape)
         importance = np.ones(len(targets), np.float32) if weights is None else floats(weights, "weight")
         if len(starts) != len(targets) + 1 or len(importance) != len(targets):
             counts = f"{len(starts) - 1} rows, {len(targets)} labels"
             counts += "" if weights is None else f", {len(importance)} weights"
             raise DataError(f"{counts}: the numbers must be equal")
-        if len(keys) != len(values) or starts[-1] != len(keys):
-            raise DataError(f"indptr ends at {starts[-1]}, with {len(keys)} keys and {len(values)} values")
         _check_importances(importance)
         return cls(starts, keys, values, targets, importance, targets=each, rests=rests).ascending()
 
@@ -338,8 +341,8 @@ def ascends(starts: NDArray[Any], last: int) -> bool:
     return bool(starts[0] == 0 and (starts[1:] >= starts[:-1]).all() and starts[-1] <= last)
 
 
-def floats(numbers: ArrayLike, what: str) -> NDArray[np.float32]:
-    """Numbers (n,) as float32. `DataError`, which says `what` they are, unless each is finite."""
+def floats(numbers: ArrayLike, what: str, where: Callable[[int], str] | None = None) -> NDArray[np.float32]:
+    """Numbers (n,) as float32. `DataError`, which says `what` they are or `where`, unless each is finite."""
     try:
         given = np.asarray(numbers)
         if given.dtype.kind == "c":
@@ -361,7 +364,10 @@ def floats(numbers: ArrayLike, what: str) -> NDArray[np.float32]:
     finite = np.isfinite(singles)
     if not finite.all():
         wrong = int(np.argmin(finite))
-        raise DataError(f"{what} {wrong + 1} is not finite in float32: {given[wrong]}")
+        if where is None:
+            raise DataError(f"{what} {wrong + 1} is not finite in float32: {given[wrong]}")
+        hint = "; fill in missing values" if given[wrong] != given[wrong] else ""
+        raise DataError(f"{where(wrong)}: {nonfinite(float(given[wrong]))} is not allowed{hint}")
     return singles
 
 

@@ -557,17 +557,10 @@ def read_beside(source: Source, columns: Sequence[str], named: Callable[[str], s
     """
     layout = source.layout
     for column in columns:
-        wanted = named(column)
-        if not has_columns(layout):
-            raise DataError(f"{wanted} needs a table with columns; these data have none")
+        if not (has_columns(layout) and source.has_cells):
+            raise DataError(f"{named(column)} needs a table with columns; these data have none")
         if column not in layout.columns:
             raise DataError(f"no column is called '{column}'; {column_meant(column, layout.columns)}")
-        kind, other = layout.kind_of[column], f"choose another column ({wanted})"
-        if kind in (LABEL, WEIGHT):
-            raise DataError(f"'{column}' is the {kind}: {other}")
-        if kind == LIST:
-            raise DataError(f"'{column}' contains lists, not one value per row: {other}")
-        if not source.has_cells:
-            why = "these data hold features, not columns, by which rows could be told apart"
-            raise DataError(f"{wanted}: {why}")
+        if (kind := layout.kind_of[column]) in (LABEL, WEIGHT, LIST):
+            raise DataError(f"'{column}' is a {kind}: choose another column ({named(column)})")
     source.sliced = [*source.sliced, *columns]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from thresher.options.messages import as_shown
@@ -27,6 +28,15 @@ class OneLineError(ValueError):
 
 class DataError(OneLineError):
     """Data that cannot be read; the message names the source and the reason."""
+
+
+@contextmanager
+def system_errors(about: object, kind: type[DataError] = DataError) -> Iterator[None]:
+    """Turn errors of the system into those of a `kind` that say what they are about."""
+    try:
+        yield
+    except OSError as error:
+        raise kind(f"{about}: {error.strerror}") from error
 
 
 class NothingNewError(DataError):

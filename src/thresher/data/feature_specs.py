@@ -129,6 +129,7 @@ class Grams(NamedTuple):
         return (*self.words, *self.chars, self.lowercase, self.shortest, _SCALES[self.scale], self.norm)
 
 
+@lru_cache(64)  # every layout that is made parses it
 def grams_of(spec: str) -> Grams:
     """Parse ``words=1-2,chars=3-5,case,shortest=1,scale=log,norm``; raises `DataError` for anything else.
 
@@ -137,24 +138,17 @@ def grams_of(spec: str) -> Grams:
     >>> grams_of("words=1-2,norm").norm
     True
     """
-    if not isinstance(spec, str):
-        raise DataError(f"n-grams are given as a text, such as 'words=1-2', not as {type(spec).__name__}")
-    return _parse(spec)
-
-
-@lru_cache(64)  # every layout that is made parses it
-def _parse(spec: str) -> Grams:
     made = Grams()
     given: dict[str, Any]
     for piece in filter(None, spec.split(",")):
         name, equals, value = piece.partition("=")
         if name in ("words", "chars") and equals:
-            low, _, high = value.partition("-")
-            if not (low.isdecimal() and (high or low).isdecimal()):
-                raise DataError(f"'{piece}': give LO-HI, for example {name}=1-2")
-            span = int(low), int(high or low)
+            sizes = re.fullmatch(r"(\d+)(?:-(\d*))?", value, re.ASCII)
+            span = (int(sizes[1]), int(sizes[2] or sizes[1])) if sizes else (1, 0)
             if span != (0, 0) and not 1 <= span[0] <= span[1] <= _LONGEST:
-                raise DataError(f"'{piece}': give 1 to {_LONGEST}, from low to high, or 0 for none")
+                raise DataError(
+                    f"'{piece}': give LO-HI, from 1 to {_LONGEST}, such as {name}=1-2, or 0 for none"
+                )
             given = {name: span}
         elif (name == "tokens" and value in TOKENS) or (name == "scale" and value in _SCALES):
             given = {name: value}

@@ -220,8 +220,7 @@ def domain_of(name: str | Domain) -> Domain:
     """
     if isinstance(name, Domain):
         return name
-    if not isinstance(name, str):
-        raise DataError(f"domain must be the name of a label domain, such as 'binary', not {name!r}")
+    name = str(name)
     if found := re.fullmatch(r"(classes|labels):(-?\d+)-(-?\d+)", name):
         form, low, high = found[1], int(found[2]), int(found[3])
         if not 1 <= high - low < MOST_CLASSES or max(abs(low), abs(high)) > 1 << 24:

@@ -278,13 +278,9 @@ def known_columns(layout: AnyLayout) -> Collection[str]:
 
 def settle_without_columns(layout: AnyLayout) -> SettledLayout:
     """The layout of data in a format without columns; raises `DataError` if a column option is given."""
-    if layout.group and layout.format != "vw" and layout.group != GROUPS.get(layout.format):
-        known = GROUPS.get(layout.format)
-        instead = (
-            f"groups are {mention(group=known)}" if known else f"{mention('group')} needs another format"
-        )
-        raise DataError(f"{layout.format} has no columns: {instead}")
-    spaced = layout.format == "vw"
+    spaced, known = layout.format == "vw", GROUPS[layout.format]
+    if not spaced and layout.group not in ("", known):
+        raise DataError(f"{layout.format} has no columns: groups are {mention(group=known)}")
     if spaced and layout.offset not in ("", BASE):
         raise DataError(f"vw has no columns: offsets are {mention(offset=BASE)}")
     if spaced and layout.text and layout.hash == "vw":

@@ -13,6 +13,7 @@ import os
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, NamedTuple
 
 import xxhash
@@ -168,7 +169,7 @@ class Watches:
         if in_order and not is_remote(name):
             self._stamps.append(stamp(name))
             self._running = ContentHash()
-            return self._see
+            return partial(self._see, self._running)
         self._known(file, opened)
         if not in_order or self._remote[file] is not None:
             return None
@@ -187,10 +188,9 @@ class Watches:
             self._expected = self._expected[:file]
         self._finish(content, True)
 
-    def _see(self, view: memoryview) -> None:
+    def _see(self, total: ContentHash, view: memoryview) -> None:
         """Hash bytes of the current file; raises `DataError` as soon as they differ from what is expected."""
-        assert self._running is not None
-        file, total = len(self._done), self._running
+        file = len(self._done)
         if file < len(self._expected):
             expected = self._expected[file]
             missing = expected.size - total.size
@@ -236,15 +236,13 @@ class Watches:
         """End the pass; returns all contents. `DataError` if a file changed while it was read."""
         self._end()
         for file, (name, content) in enumerate(zip(self._names, self._done, strict=True)):
+            changed = False
             if is_remote(name):
-                if self._remote.get(file) not in (None, remote_content(name)):
-                    raise DataError(f"{name}: changed while it was read")
-            elif (
-                is_local(name)
-                and (self._stamps[file] is None or self._stamps[file] != stamp(name))
-                # a file may have grown since it was read: compare only the part that was read
-                and hash_file(name, content.size if self._in_order else None) != content
-            ):
+                changed = self._remote.get(file) not in (None, remote_content(name))
+            elif is_local(name) and (self._stamps[file] is None or self._stamps[file] != stamp(name)):
+                # it may have grown since it was read: compare only the part that was read
+                changed = hash_file(name, content.size if self._in_order else None) != content
+            if changed:
                 raise DataError(f"{name}: changed while it was read")
         return self._done
 

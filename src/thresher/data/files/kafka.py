@@ -12,13 +12,13 @@ from bisect import bisect_left
 from collections import defaultdict, deque
 from collections.abc import Iterator, Mapping
 from datetime import datetime
-from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from thresher.data.errors import DataError, NoPackageError, first_few
 from thresher.data.files import topics
+from thresher.options.synonyms import did_you_mean
 
 _ANSWER, _REFUSED = 10.0, 2.0
 """Seconds to wait for an answer, and for one of a broker that cannot be reached"""
@@ -102,10 +102,9 @@ class Kafka(topics.Topic, scheme="kafka"):
                     there = self._admin.list_topics(timeout=_ANSWER).topics
                     if self._topic not in there:
                         names = sorted(one for one in there if not one.startswith("__"))
-                        instead = f"there are {first_few(names)}" if names else "none"
-                        for near in get_close_matches(self._topic, names, 1, 0.7):
-                            instead = f"did you mean {near}?"
-                        raise DataError(f"there is no topic '{self._topic}'; {instead}") from error
+                        known = f"; there are {first_few(names) or 'none'}"
+                        instead = did_you_mean(self._topic, names) or known
+                        raise DataError(f"there is no topic '{self._topic}'{instead}") from error
                 if found.name() not in _PASSING or time.monotonic() - begun > _ANSWER:
                     raise DataError(found.str()) from error
             self._admin.poll(_MOMENT)

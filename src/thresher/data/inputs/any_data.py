@@ -72,8 +72,6 @@ def with_labels(data: Data, y: ArrayLike | None, weights: ArrayLike | None = Non
 
     `DataError` if `data` already contain labels.
     """
-    if data is None:
-        raise DataError(f"data must be {_KINDS}, not NoneType")
     if y is None:
         if weights is not None:
             raise DataError(f"sample_weight needs labels y: give {_BESIDE}")
@@ -428,8 +426,7 @@ def _join(
             [] if domain.open else (int(domain.low) + np.flatnonzero(row > 0)).tolist() for row in numbers
         ]
     base: AnyLayout = layout or Layout()
-    if isinstance(base, Layout) and (base.label or base.weight):
-        raise DataError("labels and weights are given as y and sample_weight: leave label and weight out")
+    check_unnamed(base)
     labels = _label_names(base, taken, len(columns), getattr(y, "name", None))
     if twice := [name for name in labels if name in taken]:
         raise DataError(f"the table has a column '{twice[0]}', which y would replace: rename one of them")
@@ -451,6 +448,12 @@ def _join(
         found[name] = kinds.ABSENT if found[name] == kinds.WEIGHT else found[name]
     several = base.labels or (tuple(labels) if len(labels) > 1 else ())
     return whole, replace(base.with_kinds(found), labels=several)
+
+
+def check_unnamed(layout: AnyLayout) -> None:
+    """Raise `DataError` if a layout names columns of labels or weights, which are given beside the table."""
+    if isinstance(layout, Layout) and (layout.label or layout.weight):
+        raise DataError("labels and weights are given as y and sample_weight: leave label and weight out")
 
 
 def _column_of(what: str, values: Any, dtype: Any) -> Any:
@@ -541,10 +544,7 @@ def of_table(X: Any, layout: AnyLayout, threads: int) -> Source:
     `DataError`.
     """
     layout = layout if has_columns(layout) else layout.unsettle()
-    if isinstance(layout, Layout) and (layout.label or layout.weight):
-        raise DataError(
-            "labels and weights are given as y and sample_weight, so the layout must not name them"
-        )
+    check_unnamed(layout)
     return table_source(X, domain="open", layout=layout, unlabelled=True, threads=threads)
 
 

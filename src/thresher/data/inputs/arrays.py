@@ -92,20 +92,8 @@ def chunk_of(
         (indptr, places, values), missing = nonzeros(_numbers_in(X), X, gaps)
     labels = np.zeros(len(indptr) - 1, np.float32) if y is None else y
     starts = np.asarray(indptr, np.int64)
-    try:
-        rests = rests_of(values, missing) if gaps else None
-        return Chunk.from_csr(starts, places, values, labels, weights, rests)
-    except DataError as error:
-        numbers = np.asarray(values)
-        with np.errstate(over="ignore"):
-            finite = np.isfinite(numbers.astype(np.float32)) if numbers.dtype.kind in "fiu" else np.ones(0)
-        if finite.all():
-            raise
-        wrong = int(np.argmin(finite))
-        row, value = int(np.searchsorted(starts, wrong, "right")), float(numbers[wrong])
-        hint = "; fill in missing values" if value != value else ""
-        where = f"row {row}, column {int(places[wrong])}"
-        raise DataError(f"{where}: {nonfinite(value)} is not allowed{hint}") from error
+    rests = rests_of(values, missing) if gaps else None
+    return Chunk.from_csr(starts, places, values, labels, weights, rests)
 
 
 def is_missing(value: Any) -> bool:

@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 
 from thresher._version import __version__, upgrade_hint
 from thresher.data.chunk import Chunk
-from thresher.data.errors import DataError
+from thresher.data.errors import DataError, system_errors
 from thresher.data.files.paths import SEGMENT
 from thresher.data.log import records
 from thresher.data.log.origin import LogOrigin
@@ -111,17 +111,9 @@ def header_bytes(begin: LogPosition, origin: Mapping[str, object]) -> bytes:
     return whole + _HASH.pack(xxhash.xxh64_intdigest(whole))
 
 
-def _open(path: Path) -> FileIO:
-    """A segment to be read, not buffered. `LogError` if it is gone or may not be read."""
-    try:
-        return open(path, "rb", buffering=0)
-    except OSError as error:
-        raise LogError(f"{path}: {error.strerror}") from error
-
-
 def read_segment(path: Path) -> LogSegment:
     """The header of a segment. `LogError` if it is not whole."""
-    with _open(path) as file:
+    with system_errors(path, LogError), open(path, "rb", buffering=0) as file:
         start = file.read(len(_MAGIC) + _LENGTH.size)
         form = _FORMAT.match(start)
         if form and int(form[1]) != 1:
@@ -150,12 +142,10 @@ def read_segment(path: Path) -> LogSegment:
 
 def segment_paths(folder: str | os.PathLike[str]) -> list[Path]:
     """The files of a log, in order. `LogError` if there are none."""
-    try:
+    with system_errors(folder, LogError):
         names = sorted(
             one.name for one in os.scandir(folder) if SEGMENT.fullmatch(one.name) and one.is_file()
         )
-    except OSError as error:
-        raise LogError(f"{folder}: {error.strerror}") from error
     if not names:
         raise LogError(f"{folder}: not a log: it holds no segments")
     return [Path(folder, name) for name in names]
@@ -305,7 +295,7 @@ def place_at(folder: str | os.PathLike[str], offset: int) -> LogPosition | None:
 
 def _place_in(segment: LogSegment, offset: int) -> LogPosition | None:
     """The place at an offset, as the record there tells; without one, as those before it do."""
-    with _open(segment.path) as file:
+    with system_errors(segment.path, LogError), open(segment.path, "rb", buffering=0) as file:
         file.seek(segment.byte(offset))
         if head := records.head_at(file.read(records.HEAD), 0):
             return LogPosition(offset, head.row, head.before)
@@ -319,7 +309,7 @@ def _place_in(segment: LogSegment, offset: int) -> LogPosition | None:
 
 def _records_in(segment: LogSegment, at: LogPosition, last: bool) -> Iterator[LogRun]:
     """The whole records of one file, from a place on; `last` if no file follows it."""
-    with _open(segment.path) as file:
+    with system_errors(segment.path, LogError), open(segment.path, "rb", buffering=0) as file:
         size, looked_again = _WINDOW, False
         while True:
             file.seek(segment.byte(at.offset))

@@ -5,8 +5,8 @@ from __future__ import annotations
 import errno
 import math
 import os
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from thresher.data.files.paths import is_log
@@ -127,20 +127,17 @@ class LogWriter:
 
     def _write(self, whole: bytes) -> None:
         view = memoryview(whole)
-        try:
-            while view:
-                view = view[os.write(self._file, view) :]
-        except OSError as error:
+        with self._failing():
             try:
-                os.ftruncate(self._file, self._segment.byte(self.end.offset))
+                while view:
+                    view = view[os.write(self._file, view) :]
             except OSError:
-                raise self._failure(error, lost=True) from error
-            raise self._failure(error) from error
-        try:
+                with self._failing(lost=True):
+                    os.ftruncate(self._file, self._segment.byte(self.end.offset))
+                raise
+        # the kernel may drop the pages and forget the error: a second sync would succeed
+        with self._failing(lost=True):
             getattr(os, "fdatasync", os.fsync)(self._file)
-        except OSError as error:
-            # the kernel may have dropped the pages and forgotten the error: a second sync would succeed
-            raise self._failure(error, lost=True) from error
         for file, path in ((self._file, self._segment.path), (self._lock, self.folder / _LOCK)):
             try:
                 there = os.path.samestat(os.fstat(file), os.stat(path))
@@ -150,12 +147,19 @@ class LogWriter:
                 self.failed = True
                 raise LogFailedError(f"{path}: removed or replaced while it was in use")
 
-    def _failure(self, error: OSError, *, lost: bool = False) -> segments.LogError:
-        """The error to raise. The log stays usable only if there was no room, and no bytes are `lost`."""
-        if error.errno in _NO_ROOM and not lost:
-            return LogFullError(f"{self._segment.path}: {error.strerror}")
-        self.failed = True
-        return LogFailedError(f"{self._segment.path}: {error.strerror}")
+    @contextmanager
+    def _failing(self, *, lost: bool = False) -> Iterator[None]:
+        """Turn errors of the system into those of the log.
+
+        It stays usable only if there was no room, and no bytes are `lost`.
+        """
+        try:
+            yield
+        except OSError as error:
+            full = error.errno in _NO_ROOM and not lost
+            self.failed = not full
+            kind = LogFullError if full else LogFailedError
+            raise kind(f"{self._segment.path}: {error.strerror}") from error
 
     def roll_if_due(self, now: int) -> bool:
         """Go on in a new segment if this one is long, or old in microseconds since 1970; whether it was.
@@ -165,11 +169,9 @@ class LogWriter:
         size = self.end.offset - self._segment.begin.offset
         if not size or self.failed or (size < self._most and now - self._since < self._oldest):
             return False
-        try:
+        with self._failing():
             segment = self._begun()
             file = os.open(segment.path, _APPENDING)
-        except OSError as error:
-            raise self._failure(error) from error
         os.close(self._file)
         self._file, self._segment = file, segment
         return True

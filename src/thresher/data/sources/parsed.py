@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import numpy as np
 
 from thresher.data.chunk import StreamPosition
-from thresher.data.errors import BadLine, DataError
+from thresher.data.errors import BadLine, DataError, system_errors
 from thresher.data.files import content as contents
 from thresher.data.files.blocks import BLOCK_BYTES, LINES, Block, BlockReader, block_ends
 from thresher.data.files.paths import display_name, is_stream, size_of
@@ -47,24 +47,20 @@ class Quarantine:
 
     def __init__(self, path: Path, keep: int | None) -> None:
         """Start an empty file, or continue after the first `keep` bytes that an interrupted pass wrote."""
-        self._path = path
-        try:
+        self._writing = f"{path}: cannot write the quarantine file"
+        with system_errors(self._writing):
             check_ours(path, resumed=keep is not None)
             self._file: BinaryIO = open(path, "wb" if keep is None else "ab")  # noqa: SIM115
             with suppress(OSError, AttributeError):  # AttributeError: not on Linux
                 os.setxattr(self._file.fileno(), _MARK, _OURS)
             if keep is not None:
                 self._file.truncate(min(keep, os.fstat(self._file.fileno()).st_size))
-        except OSError as error:
-            raise DataError(f"{path}: cannot write the quarantine file: {error.strerror}") from error
 
     def write(self, rejected: bytes) -> None:
         """Append lines. Raises `DataError` if that fails."""
-        try:
+        with system_errors(self._writing):
             self._file.write(rejected)
             self._file.flush()
-        except OSError as error:
-            raise DataError(f"{self._path}: cannot write the quarantine file: {error.strerror}") from error
 
     def close(self) -> None:
         """Close the file."""

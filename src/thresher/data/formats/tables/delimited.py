@@ -11,6 +11,7 @@ blank line is a row whose cell is missing: other programs write null so.
 from __future__ import annotations
 
 import re
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
@@ -287,7 +288,7 @@ TextRow = tuple[list[str], bool]
 not, the row is bad, whatever a filter says"""
 
 
-class RowParser(TableParser):
+class RowParser(TableParser, ABC):
     """Parses blocks of lines whose rows have cells into chunks; formats say where cells are."""
 
     def parse(self, block: Block) -> Parsed:
@@ -313,15 +314,15 @@ class RowParser(TableParser):
             cells=[cells[name] for name in self._reading.sliced],
         )
 
+    @abstractmethod
     def _parse_rows(
         self, block: Block, state: NDArray[np.int64], kinds: ColumnEncodings
     ) -> tuple[Parsed, Iterable[tuple[str, str, int, str]]]:
         """The rows of a block from its `state` on, and what they show of columns."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _reader(self, kinds: ColumnEncodings, wanted: Sequence[str]) -> Callable[[bytes], TextRow | None]:
         """What reads the cells of a line in the columns `wanted`; None for a line that holds no row."""
-        raise NotImplementedError
 
     def _read_beside(
         self, block: Block, begin: int, kinds: ColumnEncodings
@@ -401,8 +402,9 @@ class RowParser(TableParser):
         )
         return parsed._replace(chunk=kinds.add_absent(kinds.with_rests(parsed.chunk, far)))
 
+    @abstractmethod
     def _bad_line(self, block: Block, start: int, at: int, code: int, line: int) -> BadLine:
-        raise NotImplementedError
+        """What is wrong with a line."""
 
 
 class DelimitedParser(RowParser):

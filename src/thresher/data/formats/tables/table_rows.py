@@ -199,27 +199,31 @@ class TableParser(BlockParser):
             raise DataError(f"expected one label column, found {count}; several need outputs values:{count}")
 
 
+_EXPECTED = {
+    line_status.NUMBER: "a finite number in column '{name}'",
+    line_status.NUMBER_RANGE: "a number that is finite in float32 in column '{name}'",
+    line_status.NO_LABEL: "a label in column '{name}'",
+    line_status.LABEL_NUMBER: "a finite number as label in column '{name}'",
+    line_status.LABEL_DOMAIN: "{meaning} in column '{name}'",
+    line_status.LABEL_REPEATED: "each class once in column '{name}'",
+    line_status.NO_WEIGHT: "an importance weight in column '{name}'",
+    line_status.NO_OFFSET: "an offset in column '{name}'",
+    line_status.OFFSET_NUMBER: "an offset that is finite in float32 in column '{name}'",
+    line_status.WEIGHT_NUMBER: "an importance weight that is finite and not negative in column '{name}'",
+    line_status.TOO_FEW: "{columns} columns",
+    line_status.TOO_MANY: "{columns} columns",
+    line_status.UNCLOSED: "a quote that ends column '{name}' on its line",
+    line_status.AFTER_QUOTE: "a delimiter after the quoted column '{name}'",
+    line_status.SUM_RANGE: "values of equal keys whose sum is finite in float32",
+    line_status.PRODUCTS: crossing.EXPECTED,
+    line_status.NUL: "text without NUL bytes",
+}
+"""What was expected of a row, by its outcome"""
+
+
 def expected_of(outcome: int, name: str, domain: Domain, columns: int) -> str:
     """What was expected of a row, for messages."""
-    return {
-        line_status.NUMBER: f"a finite number in column '{name}'",
-        line_status.NUMBER_RANGE: f"a number that is finite in float32 in column '{name}'",
-        line_status.NO_LABEL: f"a label in column '{name}'",
-        line_status.LABEL_NUMBER: f"a finite number as label in column '{name}'",
-        line_status.LABEL_DOMAIN: f"{domain.meaning} in column '{name}'",
-        line_status.LABEL_REPEATED: f"each class once in column '{name}'",
-        line_status.NO_WEIGHT: f"an importance weight in column '{name}'",
-        line_status.NO_OFFSET: f"an offset in column '{name}'",
-        line_status.OFFSET_NUMBER: f"an offset that is finite in float32 in column '{name}'",
-        line_status.WEIGHT_NUMBER: f"an importance weight that is finite and not negative in column '{name}'",
-        line_status.TOO_FEW: f"{columns} columns",
-        line_status.TOO_MANY: f"{columns} columns",
-        line_status.UNCLOSED: f"a quote that ends column '{name}' on its line",
-        line_status.AFTER_QUOTE: f"a delimiter after the quoted column '{name}'",
-        line_status.SUM_RANGE: "values of equal keys whose sum is finite in float32",
-        line_status.PRODUCTS: crossing.EXPECTED,
-        line_status.NUL: "text without NUL bytes",
-    }[outcome]
+    return _EXPECTED[outcome].format(name=name, meaning=domain.meaning, columns=columns)
 
 
 @scalar
