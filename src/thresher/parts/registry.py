@@ -170,6 +170,8 @@ def _value_at(begin: str, what: str, point: float, method: Callable[[float], Any
 
 
 def _as_float(value: object) -> object:
+    if type(value) is float:
+        return value
     if isinstance(value, int | np.integer | np.floating) and not isinstance(value, bool):
         try:
             return float(value)
@@ -194,8 +196,12 @@ def _attach_to_module(cls: type) -> None:
     cls.__module__ = name
 
 
+def _kinds(kind: str) -> tuple[str, ...]:
+    return _FAMILIES.get(kind, (kind,))
+
+
 def _family(kind: str) -> dict[str, type]:
-    return {name: cls for k in _FAMILIES.get(kind, (kind,)) for name, cls in REGISTRY[k].items()}
+    return {name: cls for k in _kinds(kind) for name, cls in REGISTRY[k].items()}
 
 
 def no_probabilities(loss: object) -> str:
@@ -221,16 +227,17 @@ def find(kind: str, name: str) -> Any:
 
     SpecError if the package cannot be imported.
     """
-    if name not in _family(kind):
+    known = [REGISTRY[k] for k in reversed(_kinds(kind))]
+    if not any(name in one for one in known):
         load_named(name)
-    return _family(kind).get(name)
+    return next((one[name] for one in known if name in one), None)
 
 
 def lookup(kind: str, name: str) -> Any:
     """The class registered under a name; SpecError with near matches otherwise."""
-    cls, known = find(kind, name), _family(kind)
-    if cls is not None:
+    if (cls := find(kind, name)) is not None:
         return cls
+    known = _family(kind)
     plain = name.lower().replace("_", "-")
     others = [one for one in ("rule", "loss", "rate") if one != kind and plain in _family(one)]
     started = re.match(r"([\w-]+)[\s,;=(]+(.*?)\)?$", plain)
@@ -252,7 +259,7 @@ def make(kind: str, spec: Any, **nested: Any) -> Any:
 
     `nested` sets fields that are parts themselves, such as ``rate=``. SpecError.
     """
-    if type(spec) in _family(kind).values():
+    if any(type(spec) in REGISTRY[k].values() for k in _kinds(kind)):
         cls, values = type(spec), spec._asdict()
     elif isinstance(spec, str):
         values = fields_said(kind, spec)
@@ -346,13 +353,15 @@ def fields_said(kind: str, spec: str) -> dict[str, Any]:
 
 
 def _read_value(cls: Any, raw: dict[str, str], field: str) -> Any:
-    text, default = raw[field], cls._field_defaults[field]
+    text, defaults = raw[field], cls._field_defaults
     if field in IN_SPECS:
         return lookup(field, text)()
-    numbers = {name for name, one in parameters(cls).items() if isinstance(one, float)}
-    if text in numbers - {field} and field in numbers:  # theta=gravity
-        named = raw.get(text, cls._field_defaults[text])
-        if named in numbers:
+    default = defaults[field]
+    if (
+        text != field and isinstance(default, float) and isinstance(defaults.get(text), float)
+    ):  # theta=gravity
+        named = raw.get(text, defaults[text])
+        if isinstance(defaults.get(named), float):
             raise SpecError(
                 f"{part_name(cls)}: {field} names {text}, which must then be a number, not {named!r}"
             )

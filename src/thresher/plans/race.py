@@ -58,9 +58,9 @@ class Race:
         if self.ended or not (over or done == self._until or done % _width(done) == 0):
             return
         if done > self.ends[-1]:
-            sums = [math.inf] * len(self.sums[0])
+            sums, models = [math.inf] * len(self.sums[0]), lanes.models
             for k in lanes.alive:
-                sums[1 + k], sums[0] = lanes.models[k].tally
+                sums[1 + k], sums[0] = models[k].tally
             self.ends.append(done)
             self.sums.append(sums)
         self.ended = over or done == self._until

@@ -442,8 +442,8 @@ class Model(BasePredictor):
     @property
     def nonzero(self) -> int:
         """Number of nonzero weights of the features seen, without the intercepts."""
-        settled = self.loop.settled_weights()
-        return int(np.count_nonzero(settled[self.index.met] if self.loop.unmet().any() else settled))
+        settled, met = self.loop.settled_weights(), self.index.met
+        return int(np.count_nonzero(settled if met.all() or not self.loop.unmet().any() else settled[met]))
 
     @property
     def intercept(self) -> Any:
