@@ -122,8 +122,8 @@ ROOMS = ("text", "files", "features", "sources", "formats.lines", "formats.table
 # folder -> the most lines that its modules may have, those of code, and those of code that check, raise
 # or explain (tests/code_lines.py): who adds says in the same commit what goes, or raises one and says why
 SIZES = {
-    "all": Size(58_145, 29_322, 4_443),
-    "data": Size(16_827, 9_136, 1_044),
+    "all": Size(58_147, 29_320, 4_442),
+    "data": Size(16_829, 9_134, 1_043),
     "learning": Size(13_427, 6_913, 1_747),
     "parts": Size(5_286, 2_101, 229),
     "engine": Size(4_724, 2_166, 126),

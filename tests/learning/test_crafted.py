@@ -350,8 +350,8 @@ HEADERS: list[tuple[dict[str, Any], str]] = [
     ({"layout": []}, "recipe.layout: expected object | null, got array"),
     ({"layout": {"format": "nonsense"}}, "no format is called 'nonsense'; known: svmlight, "),
     ({"layout": {"format": "csv", "columns": [[]]}}, r"layout.columns\[0\]: expected str, got array"),
-    ({"layout": {"format": "csv", "columns": ["a"]}}, "the layout has 1 columns but 0 kinds"),
-    ({"layout": {"format": "csv", "columns": ["a"], "kinds": ["b"]}}, "unknown kind of column 'b'"),
+    ({"layout": {"format": "csv", "columns": ["a"]}}, "layout.kinds: expected one for each"),
+    ({"layout": {"format": "csv", "columns": ["a"], "kinds": ["b"]}}, "layout.kinds: expected one for each"),
     (
         {"layout": {"format": "csv", "columns": ["a"], "kinds": ["offset"], "spelling": [""]}},
         "the layout says where offsets are, but the recipe that there are none",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -307,13 +307,9 @@ class Chunk:
         if keys.dtype.kind == "i" and (keys < 0).any():
             raise DataError(f"feature keys must not be negative, found {keys[keys < 0][0]}")
         keys = np.ascontiguousarray(keys, np.uint64)
-        if np.size(data) != len(keys) or starts[-1] != len(keys):
-            raise DataError(f"indptr ends at {starts[-1]}, with {len(keys)} keys and {np.size(data)} values")
         table = np.asarray(labels)
         many = table.reshape(len(table), -1) if table.ndim == 2 else None
-        values = floats(
-            data, "value", lambda k: f"row {np.searchsorted(starts, k, 'right')}, column {keys[k]}"
-        )
+        values = floats(data, "value", (starts, keys))
         targets = floats(labels if many is None else many[:, 0], "label")
         each = None if many is None else floats(many.ravel(), "label").reshape(many.shape)
         importance = np.ones(len(targets), np.float32) if weights is None else floats(weights, "weight")
@@ -321,6 +317,8 @@ class Chunk:
             counts = f"{len(starts) - 1} rows, {len(targets)} labels"
             counts += "" if weights is None else f", {len(importance)} weights"
             raise DataError(f"{counts}: the numbers must be equal")
+        if len(keys) != len(values) or starts[-1] != len(keys):
+            raise DataError(f"indptr ends at {starts[-1]}, with {len(keys)} keys and {len(values)} values")
         _check_importances(importance)
         return cls(starts, keys, values, targets, importance, targets=each, rests=rests).ascending()
 
@@ -341,8 +339,13 @@ def ascends(starts: NDArray[Any], last: int) -> bool:
     return bool(starts[0] == 0 and (starts[1:] >= starts[:-1]).all() and starts[-1] <= last)
 
 
-def floats(numbers: ArrayLike, what: str, where: Callable[[int], str] | None = None) -> NDArray[np.float32]:
-    """Numbers (n,) as float32. `DataError`, which says `what` they are or `where`, unless each is finite."""
+def floats(
+    numbers: ArrayLike, what: str, csr: tuple[NDArray[np.int64], NDArray[np.uint64]] | None = None
+) -> NDArray[np.float32]:
+    """Numbers (n,) as float32. `DataError`, which says `what` they are, unless each is finite.
+
+    With the starts of rows and the keys of values in `csr`, it says the row and the column.
+    """
     try:
         given = np.asarray(numbers)
         if given.dtype.kind == "c":
@@ -364,10 +367,11 @@ def floats(numbers: ArrayLike, what: str, where: Callable[[int], str] | None = N
     finite = np.isfinite(singles)
     if not finite.all():
         wrong = int(np.argmin(finite))
-        if where is None:
+        if csr is None or wrong >= len(csr[1]):
             raise DataError(f"{what} {wrong + 1} is not finite in float32: {given[wrong]}")
-        hint = "; fill in missing values" if given[wrong] != given[wrong] else ""
-        raise DataError(f"{where(wrong)}: {nonfinite(float(given[wrong]))} is not allowed{hint}")
+        where = f"row {np.searchsorted(csr[0], wrong, 'right')}, column {csr[1][wrong]}"
+        hint = "; fill in missing values" if np.isnan(singles[wrong]) else ""
+        raise DataError(f"{where}: {nonfinite(float(given[wrong]))} is not allowed{hint}")
     return singles
 
 

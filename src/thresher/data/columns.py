@@ -68,15 +68,13 @@ _BY_OPTION = (NUMERIC, BINS, CATEGORICAL, TEXT, IGNORE)
 
 def check_settled(layout: layouts.SettledLayout) -> layouts.SettledLayout:
     """`layout`; raises `DataError` unless its columns and kinds are consistent."""
-    spellings = (AS_TEXT, AS_DATE, *SPELLED, "")
-    for what, given, one, known in (
-        ("kinds", layout.kinds, "kind of column", KINDS),
-        ("spellings", layout.spelling, "spelling", spellings),
+    for what, given, known in (
+        ("kinds", layout.kinds, KINDS),
+        ("spelling", layout.spelling, (AS_TEXT, AS_DATE, *SPELLED, "")),
     ):
-        if len(given) != len(layout.columns):
-            raise DataError(f"the layout has {len(layout.columns)} columns but {len(given)} {what}")
-        if unknown := [name for name in given if name not in known]:
-            raise DataError(f"unknown {one} '{unknown[0]}'; known: {', '.join(filter(None, known))}")
+        if len(given) != len(layout.columns) or not {*given}.issubset(known):
+            known_ones = ", ".join(filter(None, known))
+            raise DataError(f"layout.{what}: expected one for each of the columns, of {known_ones}")
     if several := [kind for kind in SINGLE if layout.kinds.count(kind) > 1]:
         raise DataError(f"the layout has several columns of the kind '{several[0]}', of which there is one")
     if layout.offset and (layout.format, layout.offset) != ("vw", layouts.BASE):
