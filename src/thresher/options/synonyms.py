@@ -19,6 +19,7 @@ SYNONYMS = {
     "random-state": "seed",
     "batch-size": "batch",
     "shuffle": "order once",
+    "random": "order once",
     "n-jobs": "threads",
     "target": "label",
     "sep": "delimiter",

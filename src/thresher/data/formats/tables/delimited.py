@@ -345,6 +345,7 @@ class RowParser(TableParser, ABC):
             text[begin:] = 0
             text[begin : begin + len(left)] = np.frombuffer(left, np.uint8)
             block = block._replace(text=text, size=begin + len(left))
+            names = kinds._replace(where=None).side_columns(self._reading.sliced)
         cells = {name: [row[c] for row, _ in rows.values()] for c, name in enumerate(names)}
         return block, len(excluded), cells
 

@@ -120,8 +120,8 @@ class ColumnEncodings(NamedTuple):
         return replace(chunk, rests=rests)
 
     def side_columns(self, sliced: Sequence[str]) -> list[str]:
-        """The columns whose cells choose, mark or identify rows, and those `sliced`."""
-        filters = (one.columns for one in (self.where, self.marks) if one)
+        """The columns `sliced`, and those whose cells identify, mark or, last, choose rows."""
+        filters = (one.columns for one in (self.marks, self.where) if one)
         return [*dict.fromkeys([*sliced, *filter(None, [self.ids]), *chain.from_iterable(filters)])]
 
 
