@@ -144,6 +144,8 @@ def test_it_goes_on_with_other_data_and_new_values(tmp_path: Path) -> None:
         check_equal(one, other)
     with pytest.raises(ValueError, match="by"):
         by(second, column="day", continue_from=tmp_path / "first")
+    with pytest.raises(ValueError, match="the ensemble was made with models='by:shop'; leave models out"):
+        thresher.ensemble(table(), models=3, continue_from=by(table(), passes=1))
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -269,7 +271,7 @@ def test_a_server_reads_the_column() -> None:
     ("data", "column", "options", "said"),
     [
         (table(), "city", {}, "no column is called 'city'"),
-        (table(), "label", {}, "'label' is the label"),
+        (table(), "label", {}, "'label' is a label"),
         ([({"a": 1.0}, 1), ({"b": 1.0}, -1)], "shop", {}, "models='by:shop' needs a table with columns"),
         (table(), "shop", {"passes": 2, "order": "every"}, "would have another number"),
         (table(), "shop", {"calibrate": True}, "calibrate=True is for one model"),

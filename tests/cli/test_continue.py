@@ -8,9 +8,10 @@ import pytest
 
 from tests.cli.conftest import NARROW, Thresher
 from tests.stopping import stopping
-from thresher import load
+from thresher import load, path
 from thresher.learning.files import model_file
 from thresher.learning.files.model_file import Contents
+from thresher.options.option import UsageError
 
 pytestmark = pytest.mark.usefixtures("narrow")
 
@@ -217,6 +218,8 @@ def test_the_commands_of_a_frontier_that_went_on_make_its_model_and_the_choice_s
     assert Contents.of("A").chosen() != told["chosen"] or not again
     thresher.ok(f"choose B {told['chosen']} -m chosen")
     info = thresher.ok("info B --json").json["command"].replace("DATA", "b.svm").replace("OLD", "A")
+    with pytest.raises(UsageError, match="a frontier that was loaded can only predict"):
+        path("b.svm", continue_from=load("A"))
     for command in (told["command"], info):
         for one in command.split(" && "):
             words = shlex.split(one.replace("MODEL", "made"))
@@ -227,6 +230,7 @@ def test_the_commands_of_a_frontier_that_went_on_make_its_model_and_the_choice_s
         assert thresher(f"path b.svm -m C --continue A --holdout none --passes 1 {more}").status == 130
     resumed = thresher.ok("path b.svm -m C --resume --holdout none --json -q").json["command"]
     assert "thresher choose OLD " in resumed, "the checkpoint knows that it went on, but not from which file"
+    assert any(name.startswith("state.") for name in tensors("C")), "as with --continue"
 
 
 def test_the_range_that_was_asked_for_may_be_said_again(thresher: Thresher) -> None:

@@ -200,6 +200,10 @@ def test_it_writes_what_python_does(thresher: Thresher) -> None:
     assert told["kept"] == len(told["kept_features"]) == found.kept.sum() > 0
     assert told["kept_features"] == [one for one in found.rows() if one["kept"]]
     assert "s: a selection, not a model: thresher train learns one" in thresher("predict s test.svm").err
+    assert (
+        "s: a selection, not a model: thresher train learns one (you asked for 1)"
+        in thresher("choose s 1 -m m").err
+    )
     kept = {*found.keys[found.kept].tolist()}
     rows = [line.split("\t") for line in Path("s.tsv").read_text().splitlines()]
     assert rows[0] == ["feature", "name", "kept", "share", "mean", "low", "high", "sign_changes"]

@@ -198,6 +198,7 @@ def test_models_learn_from_chunks_and_answer_what_they_can() -> None:
         ({"validation": 0.2}, r"did you mean holdout\?"),
         ({"holdot": 2}, r"did you mean holdout\?"),
         ({"alhpa": 2}, r"did you mean alpha\?"),
+        ({"choose": "1se"}, r"use thresher.load\(path\).choose\('1se'\)"),
         ({"by": "shop"}, r"use thresher.ensemble\(..., models='by:shop'\)"),
         ({"detail": 1}, "is an option of the command line; here the result has the figures"),
         ({"model": 1}, "is an option of the command line; the result has the model"),

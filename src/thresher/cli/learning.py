@@ -107,8 +107,8 @@ def path(data: list[str], options: Options) -> None:
     from thresher.plans.models import lane_lines
     from thresher.plans.path import Paths
 
-    state = options["state"] or options["continue_from"] is not None
     with _prepare_run(Paths, data, options) as (run, path):
+        state = options["state"] or run.trainer.state.earlier is not None
         saved = f"the models are saved in {path}"
         outcome: Outcome = saving.finish(run, lambda: run.frontier().decided().save(path, state=state), saved)
         learned = run.frontier()

@@ -126,6 +126,7 @@ COMMAND_ONLY = {
     "model": "the result has the model, whose method save writes it",
     "ensemble": "use thresher.ensemble(..., models=VALUE)",
     "by": "use thresher.ensemble(..., models='by:VALUE')",
+    "choose": "use thresher.load(path).choose('VALUE'), or .models or .of('VALUE') of several",
     "detail": "here the result has the figures",
     "output_file": "the result is returned",
     "report": "here the result has the figures",

@@ -575,7 +575,7 @@ class Contents:
                 meant = f"did you mean {near[0]}?" if near else f"{mention_command('info')} lists its values"
                 raise UsageError(f"{self.name} has no model of {which or 'an empty value'}; {meant}")
             return 0 if which == ALL else values.index(which) + 1
-        if which is not None and which.isdecimal():
+        if which is not None and which.isdecimal() and there:
             if int(which) in there:
                 return int(which)
             known = f"{there[0]} to {there[-1]}" if len(there) > 1 else ", ".join(map(str, there))

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, NamedTuple
 from thresher.data.files.topics import Extent
 from thresher.data.layout import as_option
 from thresher.data.stored import said
-from thresher.learning.files.choice import LOSS
+from thresher.learning.files.choice import BY, LOSS, by_option
 from thresher.learning.inspection.effects import Effects
 from thresher.options.messages import mention
 
@@ -31,7 +31,8 @@ class Difference(NamedTuple):
         remedy = f"give {mention(self.option)} again"
         if self.given:
             remedy = f"leave {' and '.join(map(mention, self.given))} out"
-        return f"{whose} was made {as_option(self.option, self.then)}; {remedy}"
+        made = f"with {by_option(self.then)}" if self.option == BY else as_option(self.option, self.then)
+        return f"{whose} was made {made}; {remedy}"
 
 
 @dataclass(frozen=True)
