@@ -122,9 +122,9 @@ ROOMS = ("text", "files", "features", "sources", "formats.lines", "formats.table
 # folder -> the most lines that its modules may have, those of code, and those of code that check, raise
 # or explain (tests/code_lines.py): who adds says in the same commit what goes, or raises one and says why
 SIZES = {
-    "all": Size(58_153, 29_326, 4_445),
+    "all": Size(58_158, 29_327, 4_445),
     "data": Size(16_830, 9_135, 1_043),
-    "learning": Size(13_428, 6_914, 1_747),
+    "learning": Size(13_433, 6_915, 1_747),
     "parts": Size(5_286, 2_101, 229),
     "engine": Size(4_724, 2_166, 126),
     "plans": Size(3_006, 1_554, 269),

@@ -133,6 +133,11 @@ def error_of_mean(
     return math.sqrt(spread * count / (count - 1)) / weight
 
 
+def dot(one: F64, other: F64) -> float:
+    """Sum of products of two vectors ``(n,)``; not by BLAS, whose threads wait busily for larger ones."""
+    return float(np.einsum("i,i", one, other))
+
+
 MOST = 200
 """maximum number of points of a curve"""
 
@@ -163,7 +168,7 @@ class Ranking:
         down, up = self._down, self._up
         if not down[-1] * up[-1]:
             return None
-        return float(np.diff(down) @ (up[1:] + up[:-1]) / (2 * down[-1] * up[-1]))
+        return dot(np.diff(down), up[1:] + up[:-1]) / float(2 * down[-1] * up[-1])
 
     def roc(self) -> list[tuple[float, float]]:
         """False and true positive rate at falling thresholds, from (0, 0) to (1, 1).

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.data.chunk import Chunk
-from thresher.learning.evaluation.curves import Ranking
+from thresher.learning.evaluation.curves import Ranking, dot
 from thresher.learning.model.objective import F64, Objective
 
 
@@ -50,7 +50,7 @@ class Evaluation:
         self._loss += float(losses.sum())
         self.weight += float(weights.sum())
         self.alike = self.alike and bool((weights == 1.0).all())
-        self._wrong += float(weights @ row_errors(self.head, margins, labels, self.threshold))
+        self._wrong += dot(weights, row_errors(self.head, margins, labels, self.threshold))
         if not self.head.classifies:
             self.low = min(self.low, float(labels.min(initial=np.inf)))
             self.high = max(self.high, float(labels.max(initial=-np.inf)))

@@ -14,7 +14,7 @@ import numpy as np
 
 from thresher.data.chunk import Chunk
 from thresher.engine.sound import Array, copy_state
-from thresher.learning.evaluation.curves import error_of_mean
+from thresher.learning.evaluation.curves import dot, error_of_mean
 from thresher.learning.evaluation.evaluate import Evaluation
 from thresher.learning.evaluation.figures import Judged
 from thresher.learning.files.choice import LOSS, criterion_of
@@ -59,7 +59,7 @@ class Scores:
         self._with_weights += losses @ weights
         self._sums += losses.sum(axis=1)
         self._weight += float(weights.sum())
-        self._squares += float(weights @ weights)
+        self._squares += dot(weights, weights)
 
     def figures(self, number: int) -> Figures:
         """The figures of `Evaluation` for a model, and that of the judge."""
