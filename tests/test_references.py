@@ -33,7 +33,13 @@ MODELS: list[tuple[str, dict[str, Any]]] = [  # many are compiled for other test
     ("ft-ftrl:group=l2", {**SOFTMAX, "store": "growing"}),
     (
         "perceptron",
-        {"loss": "hinge", "outputs": "labels:1-3", "batch": 4, "store": "growing"},
+        {
+            "loss": "hinge",
+            "outputs": "labels:1-3",
+            "batch": 4,
+            "store": "growing",
+            "dtype": "float64",  # as other tests compile it
+        },
     ),
 ]
 CASES = list(cases())
