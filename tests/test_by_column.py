@@ -209,7 +209,7 @@ def test_a_row_is_predicted_by_the_model_of_its_value(tmp_path: Path) -> None:
     for model in (found, tmp_path / "found"):
         with pytest.raises(DataError, match=r"models by shop, not one: .*of\(value\)"):
             thresher.export(model, "c")
-    with pytest.raises(TypeError, match=r"models by a column: give one, \.of\(value\)"):
+    with pytest.raises(TypeError, match=r"ModelsByValue: give one of its \.models"):
         thresher.save(found, tmp_path / "one")
     for more in ([], ["--interval", 0.9]):
         status, _, said = run("weights", "found", *more, folder=tmp_path)

@@ -156,9 +156,10 @@ def test_a_call() -> None:
         cv(path, "sgd", l1="1:2:2")
     with pytest.raises(ValueError, match="in a different fold in each pass"):
         cv(path, passes=2, order="every")
-    for wrong in ({"folds": 1}, {"folds": 2.5}, {"refit": 2}, {"l1": 5}, {"passes": 0}):
+    for wrong in ({"folds": 1}, {"folds": 2.5}, {"l1": 5}, {"passes": 0}):
         with pytest.raises(
-            ValueError, match=next(iter(wrong)) if "l1" not in wrong else "penalties must be a list"
+            ValueError,
+            match=next(iter(wrong)) if "l1" not in wrong else "penalties must be a range",
         ):
             cv(path, **wrong)
     with pytest.raises(TypeError, match="cv has no option fold; did you mean folds"):

@@ -242,7 +242,7 @@ def test_unknown_stores_are_answered_with_the_known(spec: str) -> None:
 
 @pytest.mark.parametrize("bits", [0, 32, 99])
 def test_a_hashed_store_of_impossible_size(bits: int) -> None:
-    with pytest.raises(ValueError, match=r"bits must lie in 1\.\.31"):
+    with pytest.raises(ValueError, match=r"BITS must lie in 1\.\.31"):
         make_index(f"hashed:{bits}")
 
 

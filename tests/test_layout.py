@@ -35,7 +35,7 @@ ARROWS = {
     ),
     "data": (
         *("_version", "engine.atomic", "engine.compile.jit", "engine.lookup"),
-        *("engine.centring", "data.*", "options.checks", "options.messages", "options.synonyms"),
+        *("engine.centring", "data.*", "options.messages", "options.synonyms"),
     ),
     # readers in other processes: they know data, not models
     "cluster": ("engine.compile.jit", "engine.lookup", "data.*", "cluster.*", "options.messages"),
@@ -48,14 +48,14 @@ ARROWS = {
     # of parts only the registry, never a single part
     "learning": (
         *("engine.*", "cluster.remote_readers", "data.*", "drawing.*", "learning.*", "parts", "_version"),
-        *("options.checks", "options.data", "options.layouts", "options.messages", "options.model"),
-        *("options.option", "options.synonyms"),
+        *("options.data", "options.kinds", "options.layouts", "options.messages"),
+        *("options.model", "options.option", "options.synonyms"),
         *("batch.columns", "batch.newton", "batch.rounds"),  # which know no model
     ),
     # solvers know neither the online loop nor its rules; their results are read like any model
     "batch": (
         *("engine.compile.jit", "engine.kernels", "engine.outputs", "engine.protocol", "engine.verbs"),
-        *("data.*", "options.checks", "options.kinds", "options.messages", "parts", "batch.*", "_version"),
+        *("data.*", "options.kinds", "options.messages", "parts", "batch.*", "_version"),
         *("learning.model.objective", "learning.files.model_file", "learning.model.prediction"),
         *("learning.model.agreement", "learning.diagnostics.*"),
     ),

@@ -74,7 +74,7 @@ BINARY = {"DOMAIN": "binary", "PROBABILITY": True}
         (
             "loss",
             loss_with(LIMITS={"e": "positive"}),
-            r"loss Mine: LIMITS\['e'\] must be one of '>= 0', .*; not 'positive'",
+            r"loss Mine: LIMITS\['e'\] must be one of .'>= 0', .*; not 'positive'",
         ),
         ("loss", loss_with(LIMITS={"f": "> 0"}), r"loss Mine: LIMITS names 'f'; its fields are e"),
         ("rule", rule_of(PENALTIES=("l1",)), r"rule Mine: PENALTIES names 'l1'; its fields are e"),
@@ -82,7 +82,7 @@ BINARY = {"DOMAIN": "binary", "PROBABILITY": True}
         ("loss", loss_with(PROBABILITY=True, link=rising), r'PROBABILITY = True needs DOMAIN = "binary"'),
         ("rule", rule_of(SLOTS="w"), r"rule Mine: SLOTS must be a tuple of names, such as \('w',\), not 'w'"),
         ("rule", rule_of(DTYPE="float16"), r"rule Mine: DTYPE must be float32 or float64, not 'float16'"),
-        ("rule", rule_of(tick=lambda self, clock: None), r"rule Mine has tick, but no CLOCK: say CLOCK ="),
+        ("rule", rule_of(tick=lambda self, clock: None), r"rule Mine has tick, but no CLOCK ="),
         (
             "rule",
             rule_of(CLOCK=("t",), tick=lambda self, clock: clock[1]),
@@ -117,9 +117,15 @@ def test_what_a_first_step_cannot_know_is_left_to_the_compiler() -> None:
 @pytest.mark.parametrize(
     ("link", "said"),
     [
-        (lambda self, margin: 5.0, r"mine: link must be in \[0, 1\] .*; at margin -30 it is 5"),
+        (
+            lambda self, margin: 5.0,
+            r"link of a PROBABILITY must rise within \[0, 1\]; .* it is 5, 5, 5",
+        ),
         (lambda self, margin: None, r"mine: link must return a number; at margin -30 it is None"),
-        (lambda self, margin: 1 - rising(self, margin), r"link must not fall .* and 30 it is 1, 0.5, "),
+        (
+            lambda self, margin: 1 - rising(self, margin),
+            r"of a PROBABILITY must rise .* and 30 it is 1, 0.5, ",
+        ),
         (lambda self, margin: self.f, r"mine: link fails at margin -30: AttributeError: .* no attribute 'f'"),
     ],
 )
@@ -139,7 +145,7 @@ def test_a_spec_needs_defaults() -> None:
     made = part("loss")(Bare)(0.5)
     assert parts.make("loss", made) is made
     for spec in ("bare", "bare:e=1"):
-        with pytest.raises(SpecError, match=r"bare has no default for e, .* in class Bare, such as e:"):
+        with pytest.raises(SpecError, match=r"bare has no default for e, .* such as e:"):
             parts.make("loss", spec)
 
 

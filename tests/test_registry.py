@@ -48,7 +48,7 @@ CLASSES = [(kind, name) for kind in KINDS for name in sorted(parts.REGISTRY[kind
         ("rule", "pegasos:project=maybe", ["project must be true or false, not 'maybe'"]),
         ("loss", 7, ["expected the name of a loss or a loss, not 7"]),
         ("loss", np.zeros(300), ["not array([0., 0., ", "..."]),
-        ("rule", "ft-ftrl:group", ["group must be one of single, l2, linf"]),
+        ("rule", "ft-ftrl:group", ["write group=single|l2|linf"]),
         ("rule", "ft-ftrl:group=l2:3", ["no group is called 'l2:3'", "known: l2"]),
     ],
 )
@@ -196,8 +196,8 @@ def test_part_says_what_a_rule_lacks(changes: dict[str, Any], hint: str) -> None
 @pytest.mark.parametrize(
     ("cls", "why"),
     [
-        (type("Plain", (), {}), r"rule Plain must be a NamedTuple: class Plain\(NamedTuple\)"),
-        (NamedTuple("Empty", []), "needs at least one field: Numba takes .* for an empty tuple"),
+        (type("Plain", (), {}), r"rule Plain must be a NamedTuple with a field or more"),
+        (NamedTuple("Empty", []), "must be a NamedTuple with a field or more"),
     ],
 )
 def test_a_part_is_a_named_tuple_with_fields(cls: Any, why: str) -> None:
@@ -239,7 +239,7 @@ def test_the_parts_that_come_with_thresher_keep_their_names() -> None:
 
 @pytest.mark.parametrize(
     ("clock", "said"),
-    [(np.zeros(3), r"float64 \(3,\)"), (np.zeros(1, np.float32), r"float32 \(1,\)"), ([0.0], "list")],
+    [(np.zeros(3), r".*float64, \(3,\)"), (np.zeros(1, np.float32), r".*float32, \(1,\)"), ([0.0], "list")],
     ids=["too long", "float32", "a list"],
 )
 def test_a_clock_has_a_number_for_each_of_its_names(clock: Any, said: str) -> None:

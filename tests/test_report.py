@@ -216,7 +216,7 @@ def test_warnings_about_columns_are_those_of_the_test_data(tmp_path: Path) -> No
 def test_an_ensemble_has_no_report_but_its_models_have(tmp_path: Path) -> None:
     several = thresher.ensemble((X, Y), models=2)
     page_of(several.models[1], tmp_path)
-    with pytest.raises(TypeError, match=r"an ensemble: give one of its \.models"):
+    with pytest.raises(TypeError, match=r"Ensemble: give one of its \.models"):
         page_of(several, tmp_path)
 
 

@@ -198,7 +198,7 @@ def test_losses_that_obey_the_laws() -> None:
         ({"value_slope": a_jump}, "the loss does not jump: from margin -0.0.* to 0.0"),
         ({"SHIFTS": True, "value_slope": not_of_the_difference}, "SHIFTS: with margin"),
         ({"SCALES": True}, "SCALES: with margin"),
-        ({"DOMAIN": "binary", "value_slope": three_classes}, "labels of 0 and -1 mean the same: at margin"),
+        ({"DOMAIN": "binary", "value_slope": three_classes}, "labels of 0 and -1 are one: at margin"),
     ],
     ids=["steep", "jump", "shift", "scale", "labels"],
 )

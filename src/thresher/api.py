@@ -31,7 +31,6 @@ from thresher.learning.model.recipe import Recipe, Spec
 from thresher.learning.training.progress import ProgressLines, Ui
 from thresher.learning.training.trainer import Outcome
 from thresher.options import lanes, training
-from thresher.options.checks import check_flag
 from thresher.options.data import ReadOptions
 from thresher.options.judging import EvaluateRun, MeasuringRun
 from thresher.options.model import ModulesOption
@@ -264,7 +263,6 @@ def cv(
     """
     own = {**options, "loss": loss}
     with _open_run(lanes.CvCommand, cv, data, y, sample_weight, own) as (inputs, given):
-        check_flag("refit", refit)
         run = CrossValidation(given, bool(refit)).prepare(inputs, Ui())
         outcome, found = _outcome(run), run.judge()
     return _decided(found, outcome)

@@ -20,8 +20,9 @@ from thresher.batch.columns import in_columns
 from thresher.batch.kernels import LEAP, best_step, violation
 from thresher.batch.newton import Newton
 from thresher.batch.parallel import Parallel
-from thresher.batch.rounds import METHODS, BoostPlan, Round, loss_of
+from thresher.batch.rounds import BoostPlan, Round, loss_of
 from thresher.engine.compile.jit import kernel
+from thresher.options.training import METHODS
 
 LOSSES = ["exponential", "logistic", "logistic:positive=3"]
 PENALTIES = [(2.0, 0.0), (0.0, 1.5), (2.0, 0.5)]

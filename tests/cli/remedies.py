@@ -115,8 +115,7 @@ ELSEWHERE = {
     "; curl -d removes line ends: use --data-binary": "an option of curl: tests/serving/test_bodies.py",
     ", which {} defines: use --module {}": "tests/test_origins.py",
     "its rule is unknown: use --module {}": "tests/test_origins.py",
-    "features that were never seen have a weight in this model, which cannot be exported: train with"
-    " another --rule": "tests/exporting/test_c.py",
+    "weights of features that were never seen: use another --rule": "tests/exporting/test_c.py",
     "a server that learns needs a log: use --learn and --log DIR together": "tests/serving/test_server.py",
     "the log of a server, not a model: thresher log {} shows what it holds": "tests/serving/test_service.py",
     "{} is for a server that learns: use --learn and --log DIR": "tests/serving/test_server.py",
@@ -126,7 +125,6 @@ ELSEWHERE = {
     "use --no-quoting if quotes are part of cells, or write a quote inside a cell as two, in quotes, and rows"
     " with line breaks in cells as JSON lines or Parquet": "tests/data/test_delimited.py",
     "{}, so nothing was learned: check the importances": JUDGED,
-    "{}, because no row has a feature: check how the data are read": JUDGED,
     "{} must have an object on each line: jq -c '.[]' makes lines of a list,"
     " jq -c . of longer objects": "a body of a request: tests/serving/test_bodies.py",
     "; for a stream, name the file that reads it: --module FILE ({})": "a module: tests/data/test_remote.py",
@@ -137,8 +135,8 @@ ELSEWHERE = {
     " and leave --label out": "a model of Python: tests/learning/test_first_hour.py",
     "add it, with 1 in each row,"
     " or use --weight '' to evaluate": "an option with an empty value: tests/cli/test_importance.py",
-    "{} is left from an interrupted run, from which --resume continues; this run"
-    " starts anew and replaces it": STOPPED,
+    "{}, from which --resume continues; this run starts anew and replaces it": STOPPED,
+    "the checkpoint {}: leave --continue out": STOPPED,
     "All weights are zero, so every prediction is the same."
     " Train with a smaller penalty (--l1), or on more data.": "a sentence of the page that report writes",
 }

@@ -12,8 +12,8 @@ import pytest
 from tests.cli.conftest import Thresher
 from tests.commands import OLDER_MODEL, start
 from thresher import TroubleWarning, boost, load
-from thresher.batch.rounds import METHODS
 from thresher.learning.files import model_file
+from thresher.options.training import METHODS
 
 KEYS = ["examples", "rounds", "sweeps", "objective", "certificate", "converged", "nonzero", "features_seen"]
 KEYS += ["seconds", "skipped", "model"]

@@ -103,7 +103,7 @@ def test_a_new_class_is_an_error(thresher: Thresher) -> None:
     [
         ("--rule ftrl", "the model was made with --rule fobos:"),
         ("--l1 3", "leave --l1 out"),
-        ("--init a", "--init starts a new model, --continue goes on with one: give only one of them"),
+        ("--init a", "--init starts anew, --continue goes on: give only one of them"),
         ("--ensemble 3", "a: not an ensemble; leave --ensemble out"),
         ("--by label", "a: not an ensemble; leave --by out"),
         ("--curve a", "a: named twice; it would be overwritten"),

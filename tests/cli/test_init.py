@@ -28,9 +28,9 @@ def test_training_begins_with_the_weights_of_a_model(thresher: Thresher) -> None
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ("--init before --resume", "--init starts a new training, --resume continues one"),
+        ("--init before --resume", "--init starts anew, --resume goes on"),
         ("--init before --rule rda", "rda cannot start from given weights"),
-        ("--init before --no-intercept", "include an intercept"),
+        ("--init before --no-intercept", "have an intercept"),
         ("--init before --outputs values:2 --loss squared", "weights are for outputs one, not values:2"),
         ("--init before --curve before", "before: named twice; it would be overwritten"),
         ("--init before --on-error quarantine=before", "before: named twice; it would be overwritten"),
@@ -59,7 +59,7 @@ def test_what_is_no_file_is_said_at_once(thresher: Thresher) -> None:
     )
     os.mkfifo("pipe")
     for command in ("train train.svm -m m --init pipe", "predict pipe test.svm"):
-        assert thresher(command).err == "thresher: pipe: a pipe or device, not a model file\n"
+        assert thresher(command).err == "thresher: pipe: a directory, pipe or device, not a model\n"
 
 
 @pytest.fixture

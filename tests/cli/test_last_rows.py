@@ -27,7 +27,7 @@ def test_a_pipe_is_read_once(thresher: Thresher, monkeypatch: pytest.MonkeyPatch
 def test_what_is_refused_before_the_data_are_opened(thresher: Thresher) -> None:
     for command in ("train no.csv -m m", "path no.csv -m m", "tune no.csv -m m"):
         ran = thresher(f"{command} --group u --holdout last:9")
-        assert "but the last rows are held out, whatever their group: leave --group out" in ran.err
+        assert "but the rows held out are not, whatever their group: leave --group out" in ran.err
         ran = thresher(f"{command} --holdout last:0")
         assert "--holdout last:0: give a share of the rows between 0 and 1" in ran.err
 
@@ -51,4 +51,4 @@ def test_a_condition_is_recorded_and_compared(thresher: Thresher, monkeypatch: p
     for command in ("train no.csv -m m", "path no.csv -m m", "tune no.csv -m m"):
         assert "--holdout day => 20: expected" in thresher(*command.split(), "--holdout", "day => 20").err
         ran = thresher(*command.split(), "--holdout", "day = 2", "--group", "u")
-        assert "but the rows that meet a condition are held out, whatever their group" in ran.err
+        assert "but the rows held out are not, whatever their group" in ran.err

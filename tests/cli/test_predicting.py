@@ -36,7 +36,7 @@ def test_decisions(words: bool, thresher: Thresher) -> None:
     for options, why in (
         ("--output decision", "a decision needs --cost or --threshold"),
         ("--output decision --cost fn=1,fp=1 --threshold 0.5", "a decision needs --cost or --threshold"),
-        ("--cost fn=1,fp=1", "--cost is for decisions: use --output decision"),
+        ("--cost fn=1,fp=1", "--cost needs --output decision"),
         ("--output decision --threshold 2", "must lie in 0..1"),
     ):
         assert why in thresher(f"predict m d.csv {options}").err
@@ -79,7 +79,7 @@ def test_one_class_of_several(thresher: Thresher) -> None:
     for command, why in (
         ("weights m --class worst", "no class is called 'worst': give one of bad, good, great"),
         ("predict m d.csv --output explain --class worst", "no class is called 'worst': give one of bad"),
-        ("predict m d.csv --class good", "--class is for explanations: use --output explain"),
+        ("predict m d.csv --class good", "--class needs --output explain"),
     ):
         assert why in thresher(command).err
     Path("two.csv").write_text(Path("d.csv").read_text().replace("bad", "good"))

@@ -90,11 +90,11 @@ def test_ids_are_columns_with_keys(tmp_path: Path, rule: str) -> None:
 @pytest.mark.parametrize(
     ("row", "options", "said"),
     [
-        ("{y},{k},a{y}", {}, "column 'c' is categorical"),
+        ("{y},{k},a{y}", {}, "column 'c', which is categorical"),
         ("{y},{k},{k}", {"interact": "b,c"}, "cannot express products"),
         ("{y},{k},{k}", {"store": "hashed:9"}, "cannot express a hashed store"),
         ("{y},{k},{k}", {"loss": "exponential"}, "no link function for the loss 'exponential'"),
-        ("{y},{k},{k}", {"models": 2}, "an ensemble cannot be exported"),
+        ("{y},{k},{k}", {"models": 2}, "cannot express an ensemble"),
     ],
 )
 def test_what_onnx_cannot_say(tmp_path: Path, row: str, options: dict[str, Any], said: str) -> None:

@@ -161,7 +161,7 @@ def test_rows_that_are_skipped_keep_their_places(table: Path) -> None:
     assert [one == {"error": "skipped"} for one in found] == [False, False, True, False, False]
     margins = model.predict(bad, on_error="skip")
     assert [one.get("margin") for one in found] == [None if np.isnan(m) else m for m in margins]
-    with pytest.raises(ValueError, match="top must be a whole number, 1 or more, not 0"):
+    with pytest.raises(ValueError, match="top must be a whole number of at least 1, not 0"):
         model.explain(bad, top=0)
     with pytest.raises(TypeError, match="explain has no option tops"):
         model.explain(bad, tops=1)

@@ -217,7 +217,7 @@ def test_what_cannot_be_scaled_is_told_before_anything_is_learned(tmp_path: Path
     (tmp_path / "a.csv").write_text("label,kind\n1,a\n0,b\n")
     with pytest.raises(DataError, match="nothing to scale by standard: the table has no numeric columns"):
         thresher.train(tmp_path / "a.csv", scale="standard")
-    with pytest.raises(ValueError, match="no scale is called 'unit'; known: max-abs, standard"):
+    with pytest.raises(ValueError, match="scale must be max-abs or standard, not 'unit'"):
         Model(scale="unit")
 
 

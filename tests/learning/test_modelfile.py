@@ -125,7 +125,7 @@ def test_other_files_and_parts_are_told(path: Path, tmp_path: Path) -> None:
     (tmp_path / "other").write_bytes(serialise({"a": np.zeros(2)}))
     with pytest.raises(ModelFileError, match="not a thresher model"):
         model_file.read(tmp_path / "other")
-    with pytest.raises(ModelFileError, match="a directory, not a model"):
+    with pytest.raises(ModelFileError, match="a directory, pipe or device, not a model"):
         model_file.read(tmp_path)
     with pytest.raises(ModelFileError, match="No such file"):
         model_file.read(tmp_path / "none")

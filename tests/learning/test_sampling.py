@@ -149,7 +149,7 @@ def test_the_correction_is_no_state() -> None:
         ),
         ({"sample": "x" * 1_000_000}, "must be LABEL=SHARE"),  # in time that grows with the length
         ({"sample": {}}, "must be LABEL=SHARE"),
-        ({"sample": "0=1.5"}, "the share of 0 must lie between 0 and 1"),
+        ({"sample": "0=1.5"}, "give each label once, with a share in"),
         ({"sample": "0=0.1,-1=0.2"}, "the label -1 is a class given twice"),
         ({"sample": "4=0.1", "loss": "softmax", "outputs": "classes:1-3"}, "the label 4 is none of .*1-3"),
         ({"sample": "1=0.1", "loss": "squared"}, "is for classes, not for the loss squared"),

@@ -163,9 +163,9 @@ def test_a_class_that_may_mean_a_missing_label(word: str) -> None:
 def test_columns_that_do_not_vary(columns: dict[str, Any]) -> None:
     rows = pa.table({"label": [0, 1] * 80, **{name: [value] * 160 for name, value in columns.items()}})
     found = warned(rows)
-    assert found["no-weights"] == (
-        "no feature has a weight, because none varies: each has one value, or none, in all rows: give columns"
-        " whose values differ"
+    assert (
+        found["no-weights"]
+        == "no feature has a weight, because none varies: give columns whose values differ"
     )
     assert (
         "none varies" in warned(Chunk.from_csr(range(151), [1] * 150, [3] * 150, [1, -1] * 75))["no-weights"]

@@ -572,7 +572,7 @@ def test_what_is_kept_is_bounded_in_bytes(model: Path, rows: Chunk, tmp_path: Pa
         for _ in range(3):  # what goes makes room
             ids = [f"{k}" * 1000 for k in range(4)]
             service.keep(ids, rows.rows(0, 4)).result()
-            with pytest.raises(RefusedError, match="bytes wait for their labels already") as refused:
+            with pytest.raises(RefusedError, match="bytes of rows wait for their labels already") as refused:
                 service.keep(["x" * 3000], rows.rows(0, 1)).result()
             assert refused.value.status == 429
             assert service._appender.submit(appending.Draft.expire, appending.ticking(), None).result() == 4

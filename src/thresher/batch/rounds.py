@@ -6,7 +6,6 @@ by parallel steps if it is `BOOSTABLE`.
 
 from __future__ import annotations
 
-import math
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -21,8 +20,6 @@ from thresher.batch.columns import FeatureColumns
 from thresher.data.errors import OneLineError
 from thresher.engine.protocol import KINDS, writes
 from thresher.options.messages import mention, mention_command
-
-METHODS = ("newton", "parallel")
 
 
 class Round(NamedTuple):
@@ -55,11 +52,6 @@ class BoostPlan:
     threads: int = 1
 
     def __post_init__(self) -> None:
-        for name in ("l1", "l2", "tolerance"):
-            if not 0 <= getattr(self, name) < math.inf:
-                raise ValueError(f"{name} must be >= 0, not {getattr(self, name):g}")
-        if self.method not in METHODS:
-            raise ValueError(f"no method is called {self.method!r}; known: {', '.join(METHODS)}")
         if self.deviations and self.method == "parallel":
             raise OneLineError(f"{mention(l1='2sd')} is for {mention(method='newton')}: give a number")
 

@@ -284,9 +284,7 @@ class DirectIndex(_Index):
         if largest < self.used:
             return False
         if largest >= self.LARGEST:
-            raise OverflowError(
-                f"feature id {largest} is too large for the direct store; use the growing store"
-            )
+            raise OverflowError(f"id {largest} is too large for the direct store; use the growing store")
         self._resize(1 << (largest + 1).bit_length())  # the same, however many keys are given at once
         self.seen = lookup.resize(self.seen, self.size - 1)
         return True
@@ -400,13 +398,9 @@ def _read(spec: str, seed: int) -> tuple[type[Index], tuple[int, int, bool] | tu
     numbers = numbers[:-1] if signed else numbers
     whole = len(numbers) <= 2 and all(re.fullmatch("[0-9]{1,20}", n) for n in numbers)
     if name != HashedIndex.NAME or not whole:
-        raise ValueError(
-            f"no store is called {spec!r}; known: growing, direct, hashed:BITS,"
-            f" hashed:BITS,{HashedIndex.SIGNED}"
-        )
+        known = f"growing, direct, hashed:BITS, hashed:BITS,{HashedIndex.SIGNED}"
+        raise ValueError(f"no store is called {spec!r}; known: {known}")
     bits, own = [*map(int, numbers or ["20"]), seed][:2]
-    if not 1 <= bits <= 31:
-        raise ValueError(f"hashed store: bits must lie in 1..31, not {bits}")
-    if not 0 <= own < 1 << 64:
-        raise ValueError(f"hashed store: the seed must lie in 0..2^64 - 1, not {own}")
+    if not 1 <= bits <= 31 or own >= 1 << 64:
+        raise ValueError(f"store {spec}: BITS must lie in 1..31, and a seed in 0..2^64 - 1")
     return HashedIndex, (bits, own, signed)

@@ -212,31 +212,20 @@ def describe(model: ModelOrFile) -> RawPrediction:
 
 
 def _check(first: LinearPredictor, layout: SettledLayout) -> None:
-    why, lists = "", [name for name, kind in layout.kind_of.items() if kind == LIST]
-    if first.shifted:
-        why = "the model was trained with offsets, which cannot be exported: train it without"
-    elif first.unmet.any():
-        why = (
-            "features that were never seen have a weight in this model, which cannot be exported:"
-            f" train with another {mention('rule')}"
-        )
-    elif has_columns(layout):
-        if lists:
-            why = f"column '{lists[0]}' holds lists, which cannot be exported: use {mention(ignore=lists[0])}"
-        elif layout.bits and first.means is not None:
-            why = (
-                "keys of few bits may be those of several columns, which are centred: leave"
-                f" {mention('bits')} out, or use {mention(centre=False)}"
-            )
-    elif layout.format != "svmlight" and (first.numbering is None or layout.format):
-        why = (
-            "features of this model have names but no columns, which cannot be exported: train on a table"
-            " (CSV, JSON lines, Parquet), or on ids (svmlight)"
-        )
-    elif layout.interact:
-        why = f"products of ids cannot be exported: leave {mention('interact')} out in training"
-    if why:
-        raise DataError(why)
+    lists = next((name for name, kind in layout.kind_of.items() if kind == LIST), "")
+    columns, matrix = has_columns(layout), first.numbering is not None and not layout.format
+    shared = columns and layout.bits and first.means is not None
+    named = not (columns or matrix or layout.format == "svmlight")
+    refused = (
+        (first.shifted, "offsets: train without them"),
+        (first.unmet.any(), f"weights of features that were never seen: use another {mention('rule')}"),
+        (lists, f"column '{lists}', which holds lists: use {mention(ignore=lists)}"),
+        (shared, f"means of keys of few {mention('bits')}: leave it out, or use {mention(centre=False)}"),
+        (named, "features that have names but no columns: train on a table (CSV, Parquet) or on ids"),
+        (not columns and layout.interact, f"products of ids: leave {mention('interact')} out"),
+    )
+    if why := next((why for holds, why in refused if holds), ""):
+        raise DataError(f"an export cannot express {why}")
 
 
 def _columns(layout: SettledLayout) -> list[ExportedColumn]:

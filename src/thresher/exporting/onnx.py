@@ -60,19 +60,16 @@ def _check(found: RawPrediction) -> None:
     change a probability by a hundredth, the mean of a count by one percent, or a number by one percent of 1
     or of the intercept.
     """
-    why, link = "", found.link
-    if unfit := next((one for one in found.columns if one.kind != NUMERIC), None):
-        what = f"column '{unfit.name}' is {unfit.kind}"
-        why = f"{what}, and ONNX here has only columns of numbers: {OTHER_TARGETS}"
-    elif found.products or found.store is not None:
-        what = "products of columns" if found.products else "a hashed store"
-        why = f"ONNX cannot express {what}: {OTHER_TARGETS}"
-    elif found.kind == "labels":
-        why = "ONNX's LinearClassifier predicts one class per example, not several labels"
-    elif len(found.models) > 1:
-        why = f"an ensemble cannot be exported to ONNX: {OTHER_TARGETS}, or export one of its models"
-    if why:
-        raise DataError(why)
+    unfit, link = next((one for one in found.columns if one.kind != NUMERIC), None), found.link
+    refused = (
+        (unfit, f"column '{unfit.name}', which is {unfit.kind}" if unfit else ""),
+        (found.products, "products of columns"),
+        (found.store is not None, "a hashed store"),
+        (found.kind == "labels", "several labels of a row"),
+        (len(found.models) > 1, "an ensemble, only one of its models"),
+    )
+    if why := next((why for holds, why in refused if holds), ""):
+        raise DataError(f"ONNX cannot express {why}: {OTHER_TARGETS}")
     (model,) = found.models
     heaviest = dict(zip(model.keys.tolist(), abs(model.weights).max(axis=1, initial=0).tolist(), strict=True))
     scale = max(link.by, 1.0) if link.name in (CALIBRATED, SOFTMAX) else 1.0
@@ -82,11 +79,9 @@ def _check(found: RawPrediction) -> None:
         error = scale * heaviest.get(key, 0.0) * step / 2 / model.divisors.get(key, 1.0)
         if error > least:
             (name,) = feature_names([key], found.layout, found.known)
-            raise DataError(
-                f"{name} lies near {mean:.6g}, where float32, in which ONNX computes, cannot tell its"
-                f" values apart: a margin could be wrong by {error:.2g}. Subtract a constant from it before"
-                " training, or export to C or JavaScript"
-            )
+            wrong = f"float32, in which ONNX computes, makes errors of {error:.2g} in margins"
+            remedy = "subtract a constant from it before training, or export to C or JavaScript"
+            raise DataError(f"{name} lies near {mean:.6g}, where {wrong}: {remedy}")
 
 
 def _preparing_nodes(found: RawPrediction, keys: Sequence[int]) -> tuple[list[Any], list[Any]]:

@@ -16,10 +16,6 @@ from thresher.options.option import SHELL_SWITCH, Option
 OUTPUTS = ("margin", "probability", "label", "decision", "spread", "interval", "explain")
 
 
-_LEVEL = kinds.Number("a number between 0 and 1", lambda level: 0 < level < 1)
-"""A share of all intervals"""
-
-
 class SliceOption(TypedDict, total=False):
     """Columns for whose values there are figures."""
 
@@ -51,7 +47,9 @@ class ThresholdOption(TypedDict, total=False):
 
     threshold: Annotated[
         float | None,
-        Option(kinds.Number(), "T", unset="0.5 of a probability, 0 of a margin"),
+        Option(
+            kinds.Number("a finite number", math.isfinite), "T", unset="0.5 of a probability, 0 of a margin"
+        ),
         "Predict the positive class above this probability, or margin where the loss has no probabilities.",
     ]
 
@@ -126,7 +124,7 @@ class PredictCommand(
     ]
     interval: Annotated[
         float | None,
-        Option(_LEVEL, "LEVEL", unset="0.9"),
+        Option(kinds.LEVEL, "LEVEL", unset="0.9"),
         "With --output interval: the share of intervals that should hold the true probability or mean.",
     ]
     top: Annotated[
@@ -222,7 +220,7 @@ class WeightsCommand(ModulesOption, total=False):
     top: Annotated[int | None, Option(kinds.Whole(1), "N", unset="all"), "Only the N heaviest."]
     interval: Annotated[
         float | None,
-        Option(_LEVEL, "LEVEL", unset="none"),
+        Option(kinds.LEVEL, "LEVEL", unset="none"),
         "Of an ensemble: the mean weight, the ends of the interval that should hold the true weight in this "
         "share of all cases, and the share of the models in which the weight is not zero.",
     ]

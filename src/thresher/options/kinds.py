@@ -213,6 +213,9 @@ COLUMN = Text(column, unquote, in_list, columns=True)
 COLUMNS = Text(names, write=as_list, columns=True)
 """A list with commas between"""
 WORDS = Text(partial(names, wanted="texts"), write=as_list)
+PASSES = Whole(1, 10**9, auto=True)
+LEVEL = Number("a number between 0 and 1", lambda level: 0 < level <= 0.999999999999999)
+"""A share of all intervals; a quantile of one closer to 1 is not finite in float64"""
 
 
 def _whole(value: Any) -> int | None:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 
-from thresher.options.kinds import FILE, FILLED, Flag, Kind, Number, Repeated, Whole
+from thresher.data.feature_specs import ANY, as_list
+from thresher.options import kinds
 from thresher.options.option import DEFAULT_RULE, PYTHON, Option
 
 if TYPE_CHECKING:
@@ -17,9 +19,25 @@ else:
     DTypeLike = Recipe = Spec = Any
 
 _SPEC = "NAME:FIELD=VALUE,..."
-PART = Kind()
+PART = kinds.Kind()
 """A part or its SPEC; `Recipe` checks it."""
 
+
+def _signed(value: Any) -> str:
+    """Names of columns, as text, or ``*`` for all. `WrongValueError`."""
+    wanted = f"names of columns, or {ANY} alone, which is all of them"
+    found = kinds.names(value, wanted)
+    if not found or (ANY in found and len(found) > 1):
+        raise kinds.WrongValueError(wanted)
+    return as_list(found)
+
+
+def _dtype(value: Any) -> str:
+    """The name of a dtype, or of a type of NumPy. `WrongValueError`."""
+    return kinds.one_of(("float32", "float64"), getattr(value, "name", getattr(value, "__name__", value)))
+
+
+SIGNED = Option(kinds.Text(_signed), "COL,...|*", unset="weights of any sign")
 _SIGNED = (
     "Columns whose weights are never {}, in every step: names, numbers, ranges or patterns of numeric "
     "columns, or ids of features; * for all features."
@@ -31,7 +49,7 @@ class ModulesOption(TypedDict, total=False):
 
     modules: Annotated[
         str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
-        Option(Repeated(FILE), "FILE", default=(), unset="none"),
+        Option(kinds.Repeated(kinds.FILE), "FILE", default=(), unset="none"),
         "A file of Python that defines rules, losses or rates, for this command to know; it is executed. "
         "Repeat for more. Those of installed packages are known without it.",
     ]
@@ -66,7 +84,7 @@ class PenaltyOption(TypedDict, total=False):
 
     l1: Annotated[
         float | None,
-        Option(Number(), "L", unset="of ft-ftrl: 1"),
+        Option(kinds.Number(), "L", unset="of ft-ftrl: 1"),
         "Sparsity, in units of the rule (ft-ftrl: standard deviations of noise); higher keeps fewer weights.",
     ]
 
@@ -76,15 +94,15 @@ class ShapeOptions(TypedDict, total=False):
 
     alpha: Annotated[
         float | None,
-        Option(Number(), "A", unset="of ft-ftrl: 3"),
+        Option(kinds.Number(), "A", unset="of ft-ftrl: 3"),
         "Overall step size, instead of the rule's own.",
     ]
-    l2: Annotated[float | None, Option(Number(), face=PYTHON)]
-    eta0: Annotated[float | None, Option(Number(), face=PYTHON)]
+    l2: Annotated[float | None, Option(kinds.Number(), face=PYTHON)]
+    eta0: Annotated[float | None, Option(kinds.Number(), face=PYTHON)]
     outputs: Annotated[
         str | None,
         Option(
-            FILLED,
+            kinds.FILLED,
             "OUTPUTS",
             unset="one; classes for a multiclass loss, or if the labels are three or more words",
         ),
@@ -95,24 +113,24 @@ class ShapeOptions(TypedDict, total=False):
     ]
     batch: Annotated[
         int,
-        Option(Whole(1), "S", default=1),
+        Option(kinds.Whole(1, 1 << 31), "S", default=1),
         "Mini-batch size: examples whose gradients are summed for one step.",
     ]
     average: Annotated[
         bool,
-        Option(Flag(), default=False, unset="no-average"),
+        Option(kinds.Flag(), default=False, unset="no-average"),
         "Predict, count and save with the average of the weights of all steps; learn with the last. For one "
         "output, learned row by row.",
     ]
     scale: Annotated[
         str | None,
-        Option(FILLED, "max-abs|standard", unset="none"),
+        Option(kinds.Text(partial(kinds.one_of, ("max-abs", "standard"))), "max-abs|standard", unset="none"),
         "Divide the numeric columns of a table, or each feature of other data, by its largest magnitude or "
         "its standard deviation so far, measured in the first pass; zeros stay zero.",
     ]
     centre: Annotated[
         bool | None,
-        Option(Flag(), unset="centre with the default rule and with --scale standard"),
+        Option(kinds.Flag(), unset="centre with the default rule and with --scale standard"),
         "Subtract from columns that are hardly ever zero the mean of their values so far, measured in the "
         "first pass.",
     ]
@@ -124,17 +142,19 @@ class ShapeOptions(TypedDict, total=False):
     ]
     store: Annotated[
         str,
-        Option(FILLED, "STORE", default="growing"),
+        Option(kinds.FILLED, "STORE", default="growing"),
         "How weights are stored: growing; direct, the id is the row; hashed:BITS, a fixed 2^BITS rows; or "
         "hashed:BITS,signed, where features that share a row cancel on average.",
     ]
     dtype: Annotated[
-        DTypeLike, Option(PART, "float32|float64", default="float32"), "Number type of the model's state."
+        DTypeLike,
+        Option(kinds.Text(_dtype), "float32|float64", default="float32"),
+        "Number type of the model's state.",
     ]
-    intercept: Annotated[bool, Option(Flag(), default=True, unset="intercept"), "Learn an intercept."]
+    intercept: Annotated[bool, Option(kinds.Flag(), default=True, unset="intercept"), "Learn an intercept."]
     seed: Annotated[
         int,
-        Option(Whole(0, 2**64 - 1), "N", default=0),
+        Option(kinds.Whole(0, 2**64 - 1), "N", default=0),
         "Seed of --order, of hold-outs and folds, of --admit, --sample and the hashed store.",
     ]
     sample: Annotated[
@@ -147,21 +167,13 @@ class ShapeOptions(TypedDict, total=False):
     ]
     calibrate: Annotated[
         bool,
-        Option(Flag(), default=False, unset="no-calibrate"),
+        Option(kinds.Flag(), default=False, unset="no-calibrate"),
         "Learn what probabilities margins mean, from those of each example before it is learned: two "
         "numbers for two classes, one for several, for any loss. Labels follow the probability; margins "
         "stay as they are.",
     ]
-    nonnegative: Annotated[
-        str | Sequence[str | int] | None,
-        Option(PART, "COL,...|*", unset="weights of any sign"),
-        _SIGNED.format("negative"),
-    ]
-    nonpositive: Annotated[
-        str | Sequence[str | int] | None,
-        Option(PART, "COL,...|*", unset="weights of any sign"),
-        _SIGNED.format("positive"),
-    ]
+    nonnegative: Annotated[str | Sequence[str | int] | None, SIGNED, _SIGNED.format("negative")]
+    nonpositive: Annotated[str | Sequence[str | int] | None, SIGNED, _SIGNED.format("positive")]
 
 
 class ModelOptions(RuleOption, RateOption, PenaltyOption, ShapeOptions):

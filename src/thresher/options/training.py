@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 
@@ -24,6 +26,7 @@ else:
 
 AnyPath = str | os.PathLike[str]
 BEST = "best"
+METHODS = "newton", "parallel"
 BOOSTED = "exponential"
 """The loss that AdaBoost minimises"""
 HOLDOUT = "FILE|SHARE|every-Nth|last:SHARE|FILTER"
@@ -49,13 +52,9 @@ def _initial(model: object) -> object:
 
 
 def _judge(text: object) -> str:
-    from thresher.learning.files.choice import JUDGES, check_judge
-    from thresher.options.synonyms import did_you_mean
+    from thresher.learning.files.choice import check_judge
 
-    try:
-        return check_judge(text)
-    except ValueError as error:
-        raise kinds.WrongValueError(str(error), did_you_mean(str(text), JUDGES)) from None
+    return check_judge(text)
 
 
 def _svg(value: object) -> Path:
@@ -79,7 +78,6 @@ GOING_ON_FROM = (
     "Go on from {} with other data, as if they followed those learned before. What defines a model is kept; "
     "--passes, --order, --holdout and the like are those of this run."
 )
-_PASSES = kinds.Whole(1, 10**9, auto=True)
 _OF_PASSES = (
     "Passes over the data. auto: with the default rule 3 to 40 over data that fit in --replay, the most if "
     "there are many rows for each feature; with other rules, and over longer data, one."
@@ -91,13 +89,13 @@ _UNLESS_GOING_ON = "auto; with --resume, as before; with --continue, 1 if the mo
 class PassesOption(TypedDict, total=False):
     """How often the data are passed over."""
 
-    passes: Annotated[int | str, Option(_PASSES, "N|auto", unset="auto"), _OF_PASSES]
+    passes: Annotated[int | str, Option(kinds.PASSES, "N|auto", unset="auto"), _OF_PASSES]
 
 
 class ResumablePasses(TypedDict, total=False):
     """How often the data are passed over, if a run may be resumed."""
 
-    passes: Annotated[int | str, Option(_PASSES, "N|auto", unset=_UNLESS_GOING_ON), _OF_PASSES]
+    passes: Annotated[int | str, Option(kinds.PASSES, "N|auto", unset=_UNLESS_GOING_ON), _OF_PASSES]
 
 
 class LoopOptions(TypedDict, total=False):
@@ -327,16 +325,19 @@ class _Strengths(kinds.Number):
         return penalties(value) if is_range(value) else super().take(value)
 
 
+_AMOUNT = kinds.Number("a number of at least 0", lambda number: 0 <= number < math.inf)
+
+
 class SolverOptions(TypedDict, total=False):
     """The objective, and how its minimum is found."""
 
     l1: Annotated[
         float | str | Sequence[float],
-        Option(_Strengths(), "L|Ksd|LO:HI:N|auto:N", default=1.0),
+        Option(_Strengths(_AMOUNT.wanted, _AMOUNT.fits), "L|Ksd|LO:HI:N|auto:N", default=1.0),
         "Penalty on |w|_1; 2sd: of each weight, two standard deviations of its gradient's noise; LO:HI:N: a "
         "model for each of N penalties at even ratios, or, with auto:N, down from one that leaves none.",
     ]
-    l2: Annotated[float, Option(kinds.Number(), "L", default=0.0, unset="0.0"), "Penalty on |w|^2 / 2."]
+    l2: Annotated[float, Option(_AMOUNT, "L", default=0.0, unset="0.0"), "Penalty on |w|^2 / 2."]
     loss: Annotated[
         Spec,
         Option(kinds.Kind(), "SPEC", default=BOOSTED),
@@ -351,12 +352,12 @@ class SolverOptions(TypedDict, total=False):
     ]
     method: Annotated[
         str,
-        Option(kinds.Kind(), "newton|parallel", default="newton"),
+        Option(kinds.Text(partial(kinds.one_of, METHODS)), "|".join(METHODS), default=METHODS[0]),
         "Newton steps with working sets of features, or parallel steps of all features.",
     ]
     tolerance: Annotated[
         float,
-        Option(kinds.Number(), "T", default=1e-4),
+        Option(_AMOUNT, "T", default=1e-4),
         "Stop when the largest violation of the optimality conditions is this share of the l1 that would "
         "leave no feature.",
     ]

@@ -24,6 +24,7 @@ from thresher.parts.origins import homes as homes
 from thresher.parts.origins import load_files as load_files
 from thresher.parts.origins import needs_of as needs_of
 from thresher.parts.origins import part_name as part_name
+from thresher.parts.registry import able as able
 from thresher.parts.registry import changed as changed
 from thresher.parts.registry import clamped as clamped
 from thresher.parts.registry import fields_said as fields_said

@@ -21,6 +21,7 @@ import re
 import sys
 import textwrap
 from collections.abc import Callable, Collection
+from itertools import pairwise
 from types import ModuleType
 from typing import Any, TypeVar
 
@@ -78,13 +79,8 @@ def part(kind: str, **declared: object) -> Callable[[T], T]:
 
     def register(cls: T) -> T:
         begin, fields = f"{kind} {cls.__name__}", getattr(cls, "_fields", None)
-        if fields is None:
-            raise TypeError(f"{begin} must be a NamedTuple: class {cls.__name__}(NamedTuple)")
-        if not fields:
-            raise TypeError(
-                f"{begin} needs at least one field: Numba takes a NamedTuple without fields for"
-                " an empty tuple, which has no methods; add one, such as factor: float = 1.0"
-            )
+        if not fields:  # for Numba, one without fields is an empty tuple, which has no methods
+            raise TypeError(f"{begin} must be a NamedTuple with a field or more, such as factor: float = 1.0")
         for name, value in declared.items():
             setattr(cls, name, value)
         _complete(begin, kind, cls)
@@ -139,21 +135,13 @@ def _check_values_at_birth(kind: str, cls: Any) -> None:
 
 def _check_link(loss: Any) -> None:
     """SpecError unless `link` gives numbers; probabilities that rise with the margin, if it says so."""
-    begin, found = f"{part_name(type(loss))}: link", []
-    for margin in (-30.0, 0.0, 30.0):
-        one = _value_at(begin, "margin", margin, loss.link)
-        if one is None:
-            continue
-        if loss.PROBABILITY and not 0 <= one <= 1:
-            raise SpecError(
-                f"{begin} must be in [0, 1] if PROBABILITY = True; at margin {margin:g} it is {float(one):g}"
-            )
-        found.append(float(one))
-    if loss.PROBABILITY and found != sorted(found):
-        raise SpecError(
-            f"{begin} must not fall as the margin rises if PROBABILITY = True; at margins -30, 0 and 30 it is"
-            f" {', '.join(f'{one:g}' for one in found)}"
-        )
+    begin = f"{part_name(type(loss))}: link"
+    each = [_value_at(begin, "margin", margin, loss.link) for margin in (-30.0, 0.0, 30.0)]
+    found = [float(one) for one in each if one is not None]
+    ordered = [0.0, *found, 1.0]
+    if loss.PROBABILITY and not all(low <= high for low, high in pairwise(ordered)):
+        listed = ", ".join(f"{one:g}" for one in found)
+        raise SpecError(f"{begin} of a PROBABILITY must rise within [0, 1]; at -30, 0 and 30 it is {listed}")
 
 
 def _value_at(begin: str, what: str, point: float, method: Callable[[float], Any]) -> Any:
@@ -324,10 +312,8 @@ def fields_said(kind: str, spec: str) -> dict[str, Any]:
     name, _, text = spec.partition(":")
     cls = lookup(kind, name.strip())
     if without := [field for field in cls._fields if field not in cls._field_defaults]:
-        raise SpecError(
-            f"{part_name(cls)} has no default for {without[0]}, which a SPEC needs: give it one in class"
-            f" {cls.__qualname__.rpartition('.')[2]}, such as {without[0]}: float = 1.0"
-        )
+        reason = f"{part_name(cls)} has no default for {without[0]}, which a SPEC needs"
+        raise SpecError(f"{reason}: give its class one, such as {without[0]}: float = 1.0")
     known = parameters(cls)
     in_order = [field for field in known if field not in IN_SPECS]
     raw: dict[str, str] = {}
@@ -335,15 +321,13 @@ def fields_said(kind: str, spec: str) -> dict[str, Any]:
         field, equals, value = (s.strip() for s in item.partition("="))
         spelled = field.replace("-", "_")
         field = spelled if spelled in known else field
-        if field in IN_SPECS and field in known and not value:
-            raise SpecError(f"{part_name(cls)}: {field} must be one of {', '.join(REGISTRY[field])}")
-        if not equals and field in known:
-            raise SpecError(f"{part_name(cls)}: {field} needs a value: write {field}=VALUE")
+        if field in known and (not equals or (field in IN_SPECS and not value)):
+            one_of = "|".join(REGISTRY.get(field, ["VALUE"]))
+            raise SpecError(f"{part_name(cls)}: {field} needs a value: write {field}={one_of}")
         if not equals:
             if place >= len(in_order):
-                raise SpecError(
-                    f"{part_name(cls)} takes at most {len(in_order)} values: {', '.join(in_order)}"
-                )
+                most = f"at most {len(in_order)} values: {', '.join(in_order)}"
+                raise SpecError(f"{part_name(cls)} takes {most}")
             field, value = in_order[place], field
         _check_field(cls, field, known)
         if field in raw:
@@ -362,9 +346,7 @@ def _read_value(cls: Any, raw: dict[str, str], field: str) -> Any:
     ):  # theta=gravity
         named = raw.get(text, defaults[text])
         if isinstance(defaults.get(named), float):
-            raise SpecError(
-                f"{part_name(cls)}: {field} names {text}, which must then be a number, not {named!r}"
-            )
+            raise SpecError(f"{part_name(cls)}: {field} names {text}, which must be a number, not {named!r}")
         return named if text not in raw else _read_value(cls, raw, text)
     if isinstance(default, bool):
         flags = {"true": True, "false": False, "1": True, "0": False, "yes": True, "no": False}
@@ -387,13 +369,16 @@ def spec_of(value: object) -> str:
     return f"{part_name(type(value))}:{','.join(shown)}"
 
 
+def able(fits: Callable[[Any], bool]) -> str:
+    """For messages: the rules of classes that `fits` is true of."""
+    return f"these rules can: {', '.join(sorted(name for name, cls in _family('rule').items() if fits(cls)))}"
+
+
 def clamped(rule: Any, sign: float) -> object:
     """The rule with weights of this sign, or each with that of its row (see `clamped`). SpecError."""
     if rule.CLAMPS is None:
-        able = ", ".join(
-            sorted(name for name, cls in _family("rule").items() if getattr(cls, "CLAMPS", None) is not None)
-        )
-        raise SpecError(f"{part_name(type(rule))} does not keep signs of weights; these rules can: {able}")
+        others = able(lambda cls: cls.CLAMPS is not None)
+        raise SpecError(f"{part_name(type(rule))} does not keep signs of weights; {others}")
     cls: Any = type(rule)
     return tuple.__new__(clamped_class(cls, sign), rule)
 
@@ -479,14 +464,10 @@ def _check_declarations(begin: str, kind: str, cls: Any) -> None:
     """TypeError if a field or an attribute is not what it must be."""
     for field, default in cls._field_defaults.items():
         if not isinstance(default, int | float | np.number | tuple):
-            raise TypeError(
-                f"{begin}: the default of {field} must be a number, True or False, not {default!r}:"
-                f" {field}: float = 1.0"
-            )
+            raise TypeError(f"{begin}: the default of {field} must be a number or a flag, not {default!r}")
     for field, limit in cls.LIMITS.items():
         if limit not in LIMITS:
-            known = ", ".join(map(repr, LIMITS))
-            raise TypeError(f"{begin}: LIMITS[{field!r}] must be one of {known}; not {limit!r}")
+            raise TypeError(f"{begin}: LIMITS[{field!r}] must be one of {[*LIMITS]}; not {limit!r}")
     for name in ("LIMITS", "TUNED", "PENALTIES"):
         for field in getattr(cls, name, None) or ():
             if field not in cls._fields:
@@ -498,9 +479,7 @@ def _check_declarations(begin: str, kind: str, cls: Any) -> None:
             raise TypeError(f'{begin}: PROBABILITY = True needs DOMAIN = "binary", not {cls.DOMAIN!r}')
         verb = _LINKS[kind].partition("(")[0]
         if cls.PROBABILITY and not writes(cls, verb):
-            raise TypeError(
-                f"{begin}: PROBABILITY = True needs {_LINKS[kind]}, which turns margins into probabilities"
-            )
+            raise TypeError(f"{begin}: PROBABILITY = True needs {_LINKS[kind]}, which returns probabilities")
     if kind == "rule":
         _complete_rule(begin, cls)
 
@@ -525,9 +504,7 @@ def _complete_rule(begin: str, cls: Any) -> None:
     if cls.DTYPE not in _DTYPES:
         raise TypeError(f"{begin}: DTYPE must be {' or '.join(_DTYPES)}, not {cls.DTYPE!r}")
     if writes(cls, "tick") and cls.CLOCK is ATTRIBUTES["rule"]["CLOCK"]:
-        raise TypeError(
-            f"{begin} has tick, but no CLOCK: say CLOCK = ('t',), a name for each number that tick keeps"
-        )
+        raise TypeError(f"{begin} has tick, but no CLOCK = ('t',): a name for each number that tick keeps")
 
 
 def _check_first_steps(cls: Any) -> None:
@@ -541,11 +518,9 @@ def _check_first_steps(cls: Any) -> None:
         return
     rule, clock = cls(), cls().clock0()
     if not isinstance(clock, np.ndarray) or clock.dtype != np.float64 or clock.shape != (len(cls.CLOCK),):
-        what = f"{clock.dtype} {clock.shape}" if isinstance(clock, np.ndarray) else type(clock).__name__
-        raise TypeError(
-            f"rule {cls.__name__}: clock0 must return an array of float64 with a number for each of CLOCK ="
-            f" {cls.CLOCK}, not {what}"
-        )
+        wanted = f"an array of float64 with a number for each of CLOCK = {cls.CLOCK}"
+        what = f"{type(clock).__name__} of {np.asarray(clock).dtype}, {np.shape(clock)}"
+        raise TypeError(f"rule {cls.__name__}: clock0 must return {wanted}, not {what}")
     S, now, clock = np.zeros((1, len(cls.SLOTS))), tuple(clock.tolist()), clock.copy()
     calls: dict[str, Callable[[], Any]] = {
         "weight": lambda: rule.weight(S, 0, now),
@@ -557,7 +532,6 @@ def _check_first_steps(cls: Any) -> None:
             with np.errstate(all="ignore"), contextlib.suppress(*_LEFT_TO_THE_COMPILER):
                 call()
         except IndexError as error:
-            raise TypeError(
-                f"rule {cls.__qualname__.rpartition('.')[2]}: {method} uses a column of S or a number of the"
-                f" clock that there is not: SLOTS = {tuple(cls.SLOTS)}, CLOCK = {tuple(cls.CLOCK)} ({error})"
-            ) from None
+            there = f"SLOTS = {tuple(cls.SLOTS)}, CLOCK = {tuple(cls.CLOCK)}"
+            what = f"{method} uses a column of S or a number of the clock that there is not"
+            raise TypeError(f"rule {cls.__name__}: {what}: {there} ({error})") from None

@@ -29,7 +29,7 @@ from typing import Any
 import numpy as np
 
 from thresher.data.chunk import Chunk, concat
-from thresher.data.errors import DataError
+from thresher.data.errors import DataError, first_few
 from thresher.learning.diagnostics.findings import Finding, no_groups, unlike
 from thresher.learning.files.choice import LOSS, Point, criterion_of
 from thresher.learning.model.model import Model
@@ -140,8 +140,7 @@ class FoldScores:
                 remedy = f"use another {mention('seed')}, or leave {mention('group')} out"
                 return [*found, unlike(reason, remedy)]
         if not self._weightless and 0 < len(self._without_auc) < len(self._classes):
-            first, count = self._without_auc[0], len(self._without_auc)
-            which = f"fold {first}" if count == 1 else f"{count} folds, such as fold {first},"
+            which = first_few([f"fold {k}" for k in self._without_auc], 1)
             reason = f"the rows of {which} have one class only, so the AUC is that of the others"
             remedy = f"take fewer {mention('folds')}, or another {mention('seed')}"
             found.append(unlike(reason, remedy))

@@ -46,9 +46,7 @@ def recipes_of(base: Recipe, options: Options, data: Opened) -> list[Recipe]:
         if wanted.values:
             return [with_penalty(base, value) for value in wanted.values]
         if not data.source.rereadable:
-            raise UsageError(
-                f"the data can be read only once: give the range of penalties, {mention(l1='LO:HI:N')}"
-            )
+            raise UsageError(f"the data can be read only once: give the penalties, {mention(l1='LO:HI:N')}")
         source = data.again()
         first = make_order(data.order.spec, base.seed).over(source, 1)
         values = wanted.find_range(first, replace(base, layout=source.layout))
@@ -73,10 +71,8 @@ class Paths(Plan):
         with of_options():
             name, is_open = penalty_name(recipe.rule), leaves_penalty_open(rule)
         if isinstance(rule, str) and not is_open and self.options["l1"] is None:
-            raise UsageError(
-                f"{name} differs between the models: leave it out of {mention('rule')}, or give its range,"
-                f" {mention(l1='LO:HI:N')}"
-            )
+            ranged = f"leave it out of {mention('rule')}, or give its range, {mention(l1='LO:HI:N')}"
+            raise UsageError(f"{name} differs between the models: {ranged}")
         if self.options["choose"] == "1se" and judge not in (None, LOSS):
             raise UsageError(no_standard_error(judge))
 

@@ -84,9 +84,7 @@ class PenaltyRange:
             re.fullmatch(r"(?:auto|([^:]+):([^:]+)(?=:))(?::(\d+))?", text) if isinstance(text, str) else None
         )
         if not listed and not found:
-            what = "a range of penalties must be LO:HI:N or auto:N, such as 0.1:10:16"
-            if not isinstance(text, str):
-                what = "penalties must be a list, or a range LO:HI:N or auto:N"
+            what = "penalties must be a range LO:HI:N, such as 0.1:10:16, auto:N or a list"
             raise ValueError(f"{what}, not {text!r}")
         self.count = int(found[3] or 16) if found else len(text)
         if not 2 <= self.count <= _MOST:
@@ -99,10 +97,8 @@ class PenaltyRange:
             values = [float(value) for value in ends]
         except ValueError:
             values = [0.0]
-        if not all(0 < value < math.inf for value in values):
-            raise ValueError(f"penalties must be numbers above 0, not {text!r}")
-        if not all(low < high for low, high in pairwise(values)):
-            raise ValueError(f"penalties must ascend, not {text!r}")
+        if not all(low < high for low, high in pairwise([0.0, *values, math.inf])):
+            raise ValueError(f"penalties must be ascending numbers above 0, not {text!r}")
         self.values = self._between(*values) if found else values
 
     def _between(self, low: float, high: float) -> list[float]:

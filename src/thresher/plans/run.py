@@ -130,9 +130,7 @@ class Plan:
             raise UsageError(f"{mention(judge=training.judge)} needs {mention('holdout')}")
         order = make_order(options["order"] or (before.order if before else "as-is"), recipe.seed)
         if self.dealt and training.passes > 1 and not order.steady:
-            raise UsageError(
-                f"with the order {order.spec}, a row would {self.dealt} in each pass: use once or as-is"
-            )
+            raise UsageError(f"in the order {order.spec}, a row would {self.dealt} in each pass: use once")
         domain = recipe.objective.domain
         domain_now = domain if earlier is None else domain.of_model()
         source = open_data(data, domain_now, **read)
@@ -166,14 +164,11 @@ class Plan:
         if options.get("names"):
             check_nameable(first.store, source)
             if not source.rereadable:
-                raise UsageError(
-                    f"{mention(names=True)} reads the data again, but a stream can be read only once: use"
-                    f" {mention_command('name')} afterwards"
-                )
+                why = f"{mention(names=True)} reads the data again, but a stream can be read only once"
+                raise UsageError(f"{why}: use {mention_command('name')} afterwards")
         if models.recipe.calibrate and training.passes > 1 and not models.recipe.rule_part.AUTOMATIC:
-            raise UsageError(
-                f"a calibration is learned from the margins of rows that are new: use {mention(passes=1)}"
-            )
+            new = f"{mention(calibrate=True)} learns from the margins of rows that are new"
+            raise UsageError(f"{new}: use {mention(passes=1)}")
         readings = 1 if order.held else training.passes
         reads = Passes(source, readings + self.rereads, cached=options["cache"])
         words: Any = source.words or (source.layout.classes if source.layout else ())
@@ -209,10 +204,8 @@ class Plan:
         options, resumes = self.options, bool(self.options.get("resume"))
         init, old, checkpoint_path = (options.get(name) for name in ("init", "continue_from", "checkpoint"))
         if init is not None and (resumes or old is not None):
-            begun, other = ("training", "resume") if resumes else ("model", "continue_from")
-            how = "continues one" if resumes else "goes on with one"
-            both = f"{mention('init')} starts a new {begun}, {mention(other)} {how}"
-            raise UsageError(f"{both}: give only one of them")
+            other = mention("resume" if resumes else "continue_from")
+            raise UsageError(f"{mention('init')} starts anew, {other} goes on: give only one of them")
         if checkpoint_path is not None and not resumes:
             look_at(checkpoint_path, ui)
         models = earlier = None
@@ -234,14 +227,8 @@ class Plan:
             before.earlier != earlier
             or replace(resumed.recipe, layout=None) != replace(models.recipe, layout=None)
         ):
-            said = mention("continue_from")
-            reason = f"was made without {said}; leave it out"
-            if before.earlier is not None:
-                reason = (
-                    "goes on from another model, or from this one as it was before:"
-                    f" give the same {said}, or leave it out"
-                )
-            raise UsageError(f"the checkpoint {reason}")
+            other = "does not go on from this model, or from it as it is now"
+            raise UsageError(f"the checkpoint {other}: leave {mention('continue_from')} out")
         return resumed, None, before
 
     def _reading(
@@ -333,15 +320,10 @@ def look_at(checkpoint_path: Path, ui: Ui) -> None:
     clear_abandoned(checkpoint_path)
     ours = looks_like_ours(checkpoint_path)
     if checkpoint_path.is_symlink() or ours is False:
-        raise UsageError(
-            f"{checkpoint_path} is not a checkpoint, but checkpoints would be written there: move or rename"
-            " it"
-        )
+        raise UsageError(f"{checkpoint_path} is not a checkpoint, but would be replaced by one: rename it")
     if ours:
-        ui.warn(
-            f"{checkpoint_path} is left from an interrupted run, from which {mention('resume')} continues;"
-            " this run starts anew and replaces it"
-        )
+        left = f"{checkpoint_path} is left from an interrupted run"
+        ui.warn(f"{left}, from which {mention('resume')} continues; this run starts anew and replaces it")
 
 
 def bags_of(given: object) -> str | None:

@@ -65,20 +65,15 @@ def _of_words(words: tuple[str, ...], loss: object, outputs: str | None) -> tupl
     if (count := len(words)) == 1 and ":max" not in str(outputs):
         raise ValueError(f"expected 2 to {MOST_CLASSES:,} classes, found 1")
     if not _may_have_classes(loss, outputs):
-        raise ValueError(
-            f"labels are words ({list_words(words)}), which are classes: leave loss and outputs out"
-        )
+        raise ValueError(f"labels are words ({list_words(words)}), not numbers: leave loss and outputs out")
     several = f"classes:1-{count}"
     if default_outputs(loss, outputs) == "classes":
         return loss or "logistic", several
     if outputs is None and loss is None and count > 2:
         return "softmax", several
     if outputs in (None, "one") and count > 2:
-        given = f"loss {parts.part_name(type(parts.make('loss', loss)))}" if loss else "outputs one"
-        raise ValueError(
-            f"labels are {count:,} words ({list_words(words)}), but {given} is for two:"
-            f" leave loss and outputs out for softmax, or add outputs classes"
-        )
+        named = f"labels are {count:,} words ({list_words(words)})"
+        raise ValueError(f"{named}, not two: leave loss and outputs out, or use outputs classes")
     return loss or "logistic", outputs or "one"
 
 

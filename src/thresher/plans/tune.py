@@ -84,10 +84,7 @@ class Search:
     def __init__(self, options: Options) -> None:
         for name in VARIED:
             if name in given_options(options):
-                raise UsageError(
-                    f"{mention(name)} is varied by tune: leave it out; {mention('rules')} names the rules to"
-                    " try"
-                )
+                raise UsageError(f"{mention(name)} is varied by tune; {mention('rules')} are those to try")
         self.options = options
 
     def prepare(self, data: Data, ui: Ui, outputs: Sequence[Path | None] = ()) -> Self:

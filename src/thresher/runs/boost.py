@@ -62,11 +62,9 @@ def prepare(
     )
     words = read["layout"].classes if read["layout"] else ()
     if two and len(words) > 2:
-        raise UsageError(
-            f"labels are {len(words):,} words ({list_words(words)}), but the loss is for two classes: use"
-            f" {mention(loss='softmax')}, or name two, {mention(classes='WORD,WORD')}, and leave out other"
-            f" rows, {mention(on_error='skip')}"
-        )
+        two_named = f"name two, {mention(classes='WORD,WORD')}, and {mention(on_error='skip')}"
+        reason = f"labels are {len(words):,} words ({list_words(words)}), but the loss is for two classes"
+        raise UsageError(f"{reason}: use {mention(loss='softmax')}, or {two_named}")
     with of_options():
         head = objective_of(loss, found, options["method"])
     if note:

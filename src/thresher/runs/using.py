@@ -39,6 +39,12 @@ if TYPE_CHECKING:
     from thresher.reporting.facts import Facts
 
 NAN, EXPLAIN, DECISION, PREDICTED = "nan", "explain", "decision", "predicted"
+_FOR = {
+    "interval": "interval",
+    **dict.fromkeys(("cost", "threshold"), DECISION),
+    **dict.fromkeys(("top", "output_class"), EXPLAIN),
+}
+"""What options of predictions are for"""
 _LEVEL = 0.9
 """of intervals, if nothing else is asked for"""
 _ESCAPES = str.maketrans({"\t": r"\t", "\n": r"\n", "\r": r"\r"})
@@ -130,20 +136,18 @@ def predict(
     Raises `UsageError` for what the model cannot give, `DataError`, OSError.
     """
     wanted = options["output"]
+    for name, output in _FOR.items():
+        if options[name] is not None and wanted != output:
+            raise UsageError(f"{mention(name)} needs {mention(output=output)}")
     if wanted in ("spread", "interval"):
         check_ensemble(model, wanted)
     level = _LEVEL if options["interval"] is None else options["interval"]
     if wanted == "interval":
         model.check_interval(level)
-    elif options["interval"] is not None:
-        raise UsageError(f"{mention('interval')} needs {mention(output='interval')}")
     if wanted == "probability" and not model.head.has_probabilities:
         why = "this model's loss gives no probabilities"
         raise UsageError(f"{why}; use {mention(output='margin')} or {model.head.label}")
     cost, threshold = options["cost"], options["threshold"]
-    if wanted != DECISION and (cost or threshold is not None):
-        name = "cost" if cost else "threshold"
-        raise UsageError(f"{mention(name)} is for decisions: use {mention(output=DECISION)}")
     if wanted == DECISION:
         if (cost is None) == (threshold is None):
             raise UsageError(f"a decision needs {mention('cost')} or {mention('threshold')}")
@@ -151,15 +155,9 @@ def predict(
             model.head.check_two("output")
             model.head.check_threshold(threshold)
         if cost is not None and not model.head.has_probabilities:
-            raise UsageError(
-                f"this model's loss gives no probabilities: give {mention('threshold')}, of a margin"
-            )
+            why = "this model's loss gives no probabilities"
+            raise UsageError(f"{why}: give {mention('threshold')}, of a margin")
         threshold = threshold if cost is None else float(cost[1] / sum(cost))
-    for name in ("top", "output_class"):
-        if options[name] is not None and wanted != EXPLAIN:
-            raise UsageError(
-                f"{mention(name)} is for explanations: use {mention(output='explain')}, or leave it out"
-            )
     explained = _explainer(model, options["output_class"])
     more = {"ids": options["id"], "unlabelled": True, "live": True}
     source = source_for(model, data, model.head.open_domain, more=more, **given_options(options, ReadOptions))

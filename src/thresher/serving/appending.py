@@ -275,27 +275,27 @@ class Draft:
             )
         return Ack(known.first, known.last, True)
 
+    @staticmethod
+    def _check_room(what: str, more: int, held: int, most: int) -> None:
+        if more > most:
+            raise RefusedError(413, f"at most {most:,} {what} can wait for their labels")
+        if held + more > most:
+            raise RefusedError(429, f"{held:,} {what} wait for their labels already", 1.0)
+
     def keep(self, ids: Sequence[str], chunk: Chunk) -> Ack:
         """Keep rows until their labels come; rows that are kept or learned already stay as they are."""
         firsts = {one: k for k, one in reversed([*enumerate(ids)])}
         new = sorted(
             k for one, k in firsts.items() if not (self._kept.get(one) or fingerprint(one) in self._learned)
         )
-        most, most_bytes = self._memory.most_kept, self._memory.most_bytes
-        if len(new) > most:
-            raise RefusedError(413, f"at most {most:,} rows can wait for their labels")
-        if self._count + len(new) > most:
-            raise RefusedError(429, f"{self._count:,} rows wait for their labels already", 1.0)
+        self._check_room("rows", len(new), self._count, self._memory.most_kept)
         if not new:
             return Ack(0, 0, True)
         chunk = chunk if len(new) == len(chunk) else chunk.take(np.array(new, np.int64))
         ids = [ids[k] for k in new]
         rows = [KeptRow.of(chunk, k, self._now, self._offset) for k in range(len(ids))]
         size = sum(row.size(one) for one, row in zip(ids, rows, strict=True))
-        if size > most_bytes:
-            raise RefusedError(413, f"rows of {most_bytes:,} bytes at most can wait for their labels")
-        if self._bytes + size > most_bytes:
-            raise RefusedError(429, f"rows of {self._bytes:,} bytes wait for their labels already", 1.0)
+        self._check_room("bytes of rows", size, self._bytes, self._memory.most_bytes)
         ack = self._add(records.KEPT, chunk, ids=ids)
         for one, row in zip(ids, rows, strict=True):
             self._kept.maps[0].pop(one, None)  # the order is that in which they came

@@ -128,7 +128,7 @@ class SparseOnlineClassifier(ClassifierMixin, SparseEstimator):
         if issparse(y) or (y.ndim > 1 and y.shape[1] != 1):
             if type_of_target(y, input_name="y") != "multilabel-indicator":
                 raise ValueError(
-                    "y with several columns must contain only zeros and ones (several labels per example)"
+                    "y with several columns must contain only zeros and ones, several labels a row"
                 )
             if self.class_weight is not None:
                 raise ValueError("class_weight does not work with several labels per example")
@@ -136,9 +136,8 @@ class SparseOnlineClassifier(ClassifierMixin, SparseEstimator):
             if reset:
                 self.classes_, self._multilabel = np.arange(targets.shape[1]), True
             if not self._multilabel or targets.shape[1] != len(self.classes_):
-                raise ValueError(
-                    f"y has {targets.shape[1]} columns, but the model has {len(self.classes_)} classes"
-                )
+                have, known = targets.shape[1], len(self.classes_)
+                raise ValueError(f"y has {have} columns, but the model has {known} classes")
             return EncodedLabels(targets[:, 0].copy(), targets)
         y = column_or_1d(y, warn=True)
         if reset:
@@ -176,23 +175,17 @@ class SparseOnlineClassifier(ClassifierMixin, SparseEstimator):
         """The factor of each class ``(classes,)``."""
         if isinstance(self.class_weight, str) and self.class_weight == "balanced":
             if not whole:
-                raise ValueError(
-                    "class_weight='balanced' needs all the data at once: give a dictionary of weights"
-                )
+                raise ValueError("class_weight='balanced' needs all the data: give a dictionary of weights")
             totals = np.bincount(codes, weights, len(self.classes_))
             factors: F64 = weights.sum() / (len(totals) * np.maximum(totals, np.finfo(float).tiny))
             return factors
-        if not isinstance(self.class_weight, Mapping):
-            raise ValueError(
-                f"class_weight must be a dictionary, 'balanced' or None, not {self.class_weight!r}"
-            )
-        given = dict(self.class_weight)
-        if unknown := given.keys() - set(self.classes_.tolist()):
-            named = ", ".join(sorted(map(repr, unknown)))
-            raise ValueError(f"class_weight has keys that are not classes: {named}")
-        numbers = np.array([given.get(name, 1.0) for name in self.classes_.tolist()])
+        given: Any = self.class_weight
+        known = self.classes_.tolist()
+        fits = isinstance(given, Mapping) and given.keys() <= {*known}
+        numbers = np.array([given.get(name, 1.0) for name in known] if fits else "none")
         if numbers.dtype.kind not in "biuf" or not np.isfinite(numbers).all() or (numbers < 0).any():
-            raise ValueError(f"class_weight must contain finite numbers >= 0, not {given}")
+            wanted = f"a dictionary with finite numbers >= 0 for classes of {known}, or 'balanced'"
+            raise ValueError(f"class_weight must be {wanted}, not {given!r}")
         return numbers.astype(np.float64)
 
     def _sampled(self) -> str:
@@ -265,9 +258,7 @@ class SparseOnlineClassifier(ClassifierMixin, SparseEstimator):
         if classes is not None:
             named = unique_labels(classes)
             if self.__sklearn_is_fitted__() and not np.array_equal(self.classes_, named):
-                raise ValueError(
-                    f"classes={classes!r} differ from those of the first call: {self.classes_!r}"
-                )
+                raise ValueError(f"classes={classes!r} are not those of the first call: {self.classes_!r}")
             classes = named
         return self._partial_fit(X, y, sample_weight, classes)
 

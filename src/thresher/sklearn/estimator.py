@@ -39,7 +39,8 @@ from thresher.learning.model.model import Model
 from thresher.learning.model.prediction import LinearPredictor
 from thresher.learning.model.warm_start import start_from
 from thresher.learning.training import passes, progress, shares, trainer, wide
-from thresher.options.checks import check_flag, check_whole
+from thresher.options.kinds import PASSES, Flag, Kind, Whole
+from thresher.options.option import Option
 from thresher.parts import expect, homes, rule_of
 from thresher.sklearn import inputs
 from thresher.sklearn.inputs import Columns, Examples, RandomState, Reading
@@ -65,6 +66,12 @@ _LASTING = (
 )
 """Parameters that cannot change while a model goes on learning"""
 _lasting_of = attrgetter(*_LASTING)
+_KINDS: dict[str, Kind] = {
+    **dict.fromkeys(("shuffle", "fit_intercept", "early_stopping", "warm_start", "names"), Flag()),
+    "passes": PASSES,
+    "patience": Whole(1),
+}
+"""Those that no `Recipe` checks"""
 
 
 parameters = dataclass(eq=False, repr=False, match_args=False)
@@ -148,9 +155,7 @@ class SparseEstimator(BaseEstimator):
             model = self._model if going_on else self._new_model()
             if coef_init is not None or intercept_init is not None:
                 if not self._weighs_columns(model):
-                    raise ValueError(
-                        "coef_init works only with columns of a matrix and a store that is not hashed"
-                    )
+                    raise ValueError("coef_init is for columns of a matrix, and no hashed store")
                 begin_with(model, self.n_features_in_, coef_init, intercept_init)
             model.head.domain.check(matrix.labels, matrix.targets)
             whole, learned, held, seed = draw_order(self, matrix, weights, groups)
@@ -237,10 +242,8 @@ class SparseEstimator(BaseEstimator):
         name, old, new = next(
             found for found in zip(_LASTING, self._learned_by, now, strict=True) if found[1] != found[2]
         )
-        raise ValueError(
-            f"{name} is {new!r}, but was {old!r} when the model was trained: set it back, or fit a new"
-            " model (warm_start=False)"
-        )
+        anew = "set it back, or fit a new model (warm_start=False)"
+        raise ValueError(f"{name} is {new!r}, but was {old!r} when the model was trained: {anew}")
 
     def _new_model(self) -> Model:
 
@@ -283,21 +286,15 @@ class SparseEstimator(BaseEstimator):
 
     def _check_options(self) -> None:
 
-        passes.check_passes(self.passes)
-        check_whole("patience", self.patience, 1)
-        flags = ("shuffle", "average", "fit_intercept", "early_stopping", "warm_start", "names", "calibrate")
-        for name in flags:
-            check_flag(name, getattr(self, name))
+        for name, kind in _KINDS.items():
+            Option(kind, name=name).take(getattr(self, name))
         if isinstance(self.n_jobs, bool) or not isinstance(self.n_jobs, int | np.integer | None):
             raise ValueError(f"n_jobs must be a whole number or None, not {self.n_jobs!r}")
         held = self.validation_fraction
         share = isinstance(held, float | np.floating) and 0 < held < 1
         last = str(held).startswith("last:") and shares.part_of(held)
         if self.early_stopping and not (share or last):
-            raise ValueError(
-                "validation_fraction must be a number between 0 and 1, or the last rows, such as 'last:0.1',"
-                f" not {held!r}"
-            )
+            raise ValueError(f"validation_fraction must be a share, such as 0.1 or 'last:0.1', not {held!r}")
 
     def _rule(self) -> Any:
 
@@ -346,8 +343,7 @@ class SparseEstimator(BaseEstimator):
 
     def explain(self, X: Examples, top: int | None = None) -> list[dict[str, Any]]:
         """Why each row is predicted so: see `thresher.Model.explain`. The labels are those of ``predict``."""
-        if top is not None:
-            check_whole("top", top, 1)
+        shown = None if top is None else Option(Whole(1), name="top").take(top)
         check_is_fitted(self)
         by_column = self._kind == arrays.MATRIX
         names = dict(enumerate(getattr(self, "feature_names_in_", ()) if by_column else ()))
@@ -355,7 +351,7 @@ class SparseEstimator(BaseEstimator):
         if self._model.head.outputs.kind == "classes":
             explained.responses.given = self._class_names()
         labels = self.predict(X).tolist()
-        return [{**one, "label": label} for one, label in zip(explained.told(top), labels, strict=True)]
+        return [{**one, "label": label} for one, label in zip(explained.told(shown), labels, strict=True)]
 
     @property
     def model_(self) -> Any:
@@ -452,10 +448,8 @@ class SparseEstimator(BaseEstimator):
                 predictor.weights.reshape(len(predictor.keys), predictor.head.count).any(axis=1)
             ].tolist()
             if predictor.names is None and not all(key in known for key in keys):
-                raise ValueError(
-                    "the names of these features were not kept (feature_keys_ has their keys): fit with"
-                    " names=True, or find them with thresher.name_features(model, X)"
-                )
+                how = "fit with names=True, or find them with thresher.name_features(model, X)"
+                raise ValueError(f"the names of these features were not kept, as feature_keys_ are: {how}")
             return np.array([known.get(key, str(key)) for key in keys], object)
         coef = self.coef_
         weighs = np.unique((coef if issparse(coef) else np.atleast_2d(coef)).nonzero()[1])
@@ -478,9 +472,7 @@ class SparseEstimator(BaseEstimator):
         for name in params.keys() - own.keys():
             part, _, field = name.partition("__")
             if part not in NESTED:
-                raise ValueError(
-                    f"no parameter {name!r}: only {', '.join(NESTED)} have parameters of their own"
-                )
+                raise ValueError(f"no parameter {name!r}: {', '.join(NESTED)} have parameters of their own")
             nested.setdefault(part, {})[field] = params[name]
         super().set_params(**own)
         for name, fields in nested.items():

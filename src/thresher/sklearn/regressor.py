@@ -59,9 +59,7 @@ class SparseOnlineRegressor(RegressorMixin, SparseEstimator):
         if reset:
             self._targets = shape
         if shape != self._targets:
-            raise ValueError(
-                f"y has shape {y.shape}, but the model was trained on targets of shape {self._targets}"
-            )
+            raise ValueError(f"y has shape {y.shape}, but the targets of the model have {self._targets}")
         with np.errstate(over="ignore"):
             numbers = np.ascontiguousarray(y.reshape(len(y), -1), np.float32)
         if not np.isfinite(numbers).all():

@@ -294,9 +294,7 @@ def vanishing_values(make: Make) -> None:
     for chunk in (tiny, tiny, tiny, ones):
         model.learn(chunk)
     if not (np.isfinite(model.state()["S"]).all() and np.isfinite(model.weights()[1]).all()):
-        raise LawError(
-            "vanishing values leave weights finite: after values of 0, 1e-30 and 1e-45 they are not"
-        )
+        raise LawError("weights stay finite: after values of 0, 1e-30 and 1e-45 they are not")
 
 
 LABELS = {"binary": (-1.0, 0.0, 1.0), "real": (-2.5, 0.0, 1.3), "nonnegative": (0.0, 1.0, 4.0)}
@@ -317,9 +315,7 @@ def slope(loss: Any, margin: float, y: float, h: float = 1e-6) -> None:
     if not abs(found - expected) <= max(1e-5 * abs(expected), 2 * h):  # a kink of the slope
         raise LawError(f"{law}: {at} it is {found:g}, not {expected:g}")
     if loss.DOMAIN == "binary" and loss.value_slope(margin, 0.0) != loss.value_slope(margin, -1.0):
-        raise LawError(
-            f"labels of 0 and -1 mean the same: at margin {margin:g} they differ; compare with y > 0"
-        )
+        raise LawError(f"labels of 0 and -1 are one: at margin {margin:g} they differ; compare with y > 0")
 
 
 def without_jumps(loss: Any, margin: float, y: float, width: float) -> None:
@@ -327,10 +323,9 @@ def without_jumps(loss: Any, margin: float, y: float, width: float) -> None:
     (before, left), (after, right) = loss.value_slope(margin, y), loss.value_slope(margin + width, y)
     change, mean = (after - before) / width, (left + right) / 2
     if not abs(change - mean) <= abs(right - left) + 1e-3 * (1 + abs(mean)):
-        raise LawError(
-            f"the loss does not jump: from margin {margin:g} to {margin + width:g} with label {y:g} it goes"
-            f" from {before:g} to {after:g}, with slopes of {left:g} and {right:g}"
-        )
+        span = f"from margin {margin:g} to {margin + width:g} with label {y:g}"
+        change = f"from {before:g} to {after:g}, with slopes of {left:g} and {right:g}"
+        raise LawError(f"the loss does not jump: {span} it goes {change}")
 
 
 def shifted(loss: Any, margin: float, y: float, by: float = 1.5) -> None:

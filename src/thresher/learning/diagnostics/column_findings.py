@@ -112,20 +112,15 @@ def _of_cells(columns: Sequence[ColumnSeen], layout: Any) -> Iterator[Finding]:
         yield Finding("numbers-as-categories", f"{reason}: store them as numbers")
     elif found := [column for column in known if column.strays]:
         named, stray = display_name([column.name for column in found]), found[0]
-        cells = ", ".join(map(quote_cell, stray.strays[:3])) + ", ..." * (len(stray.strays) > 3)
-        but = f"its cells are numbers except {cells}"
-        if len(found) > 1:
-            but = f"nearly all their cells are numbers (not {cells} in column {named[0]})"
+        cells = first_few([quote_cell(cell) for cell in stray.strays])
         if not stray.means_missing or any("," in cell for cell in stray.strays):
             remedy = f"use {mention(numeric=option([stray.name]), on_error='skip')} to leave out such rows"
-        elif not all(map(str.isprintable, stray.strays)):
-            remedy = "leave such cells empty"
-        elif not layout.delimited_by:
-            remedy = "replace them by null, and let the column hold numbers"
-        else:
+        elif layout.delimited_by and all(map(str.isprintable, stray.strays)):
             remedy = f"use {mention(missing=','.join(stray.strays))} for missing values"
-        reason = f"{_several(named, ' is', ' are')} read as categories, though {but}"
-        yield Finding("numbers-as-categories", f"{reason}: {remedy}")
+        else:
+            remedy = "leave such cells empty, or null in a column of numbers"
+        reason = f"{_several(named, ' is', ' are')} read as categories, though cells are numbers"
+        yield Finding("numbers-as-categories", f"{reason} except {cells} in column {named[0]}: {remedy}")
     if found := [column for column in known if column.dated]:
         listed = first_few([f"{one.name} ({quote_cell(one.example)})" for one in found])
         remedy = "turn them into numbers, such as days since the first, or into categories that come again"
@@ -160,13 +155,11 @@ def troubles_of_reading(report: Report, layout: Any = None, goes_on: bool = Fals
         remedy = "such lines are skipped; remove them from the data"
         found.append(Finding("repeated-header", f"{reason}: {remedy}"))
     for one in _noticed(report, noticed.NOT_UTF8)[:1]:
-        count, at = one.kind.split(" ")
-        of_lines = at != "0"
-        place = f"{one.place}:{at}" if of_lines else f"{one.place}, column {one.column}"
-        what = "line" if of_lines else "row"
-        lines = f"1 {what} has" if count == "1" else f"{int(count):,} {what}s have"
-        reason = f"{lines} text that is not UTF-8 ({place}), so it differs from the same text in UTF-8"
-        found.append(Finding("not-utf8", f"{reason}: {TO_UTF8 if of_lines else 'store it as UTF-8'}"))
+        count, at = map(int, one.kind.split(" "))
+        place = f"{one.place}:{at}" if at else f"{one.place}, column {one.column}"
+        reason = f"text of {count:,} line{'s' * (count > 1)} is not UTF-8 (the first: {place})"
+        remedy = TO_UTF8 if at else "store it as UTF-8"
+        found.append(Finding("not-utf8", f"{reason}, so it differs from the same text in UTF-8: {remedy}"))
     return found
 
 
@@ -188,15 +181,11 @@ def _of_columns_met(report: Report, layout: Any, goes_on: bool) -> Iterator[Find
         late, missing = next(iter(renamed.items()))
         reason = f"{missing.place} has no column {missing.column}, so every row has a missing value there"
         now = f"column {late.column} is {'new' if late.what == noticed.NEW else 'ignored'}"
-        more = len(renamed) - 1
-        others = f" (and {more} more column{'s' * (more > 1)} likewise)" if more else ""
-        meant = f"did you mean {missing.column}?{others}"
-        yield Finding("missing-columns", f"{reason}; {now}: {meant}")
+        yield Finding("missing-columns", f"{reason}; {now}: did you mean {missing.column}?")
     if found := [one for one in lacking if one not in renamed.values()]:
-        file, more = found[0].place, len({one.place for one in found}) - 1
-        names = [one.column for one in found if one.place == file]
-        files = f"{file} has" if not more else f"{file} and {more} more file{'s' * (more > 1)} have"
-        reason = f"{files} no column{'s' * (len(names) > 1)} {first_few(names)}"
+        files = list(dict.fromkeys(one.place for one in found))
+        names = [one.column for one in found if one.place == files[0]]
+        reason = f"there is no column {first_few(names)} in {first_few(files, 1)}"
         remedy = "add it"
         if layout is not None and not goes_on:
             ignored = kinds.as_option_value(names, layout.columns)
@@ -206,11 +195,10 @@ def _of_columns_met(report: Report, layout: Any, goes_on: bool) -> Iterator[Find
 
 def _late(found: Sequence[Noticed], layout: Any) -> str:
     """Columns that only later rows or files have, and what to do about them."""
-    names, more = [one.column for one in found], f" and {len(found) - 3} more" if len(found) > 3 else ""
-    more = " and others" if len(found) >= noticed.MOST_LATE else more
-    listed = [f"{one.column} ({one.place})" for one in found[:3]]
+    names = [one.column for one in found]
+    listed = first_few([f"{one.column} ({one.place})" for one in found])
     several = len(names) > 1
-    which = f"column{'s' * several} {', '.join(listed)}{more} {'are' if several else 'is'} ignored"
+    which = f"column{'s' * several} {listed} {'are' if several else 'is'} ignored"
     if layout is None:
         named = kinds.as_option_value([name for name in names if name], ())
         remedy = f"leave out what it does not know with {mention(ignore=named)}" if named else "remove it"
@@ -221,8 +209,7 @@ def _late(found: Sequence[Noticed], layout: Any) -> str:
     ]
     chosen = mention(**{kind: kinds.as_option_value(some, layout.columns) for kind, some in by_kind if some})
     remedy = f"use {chosen} to learn from {'them' if several else 'it'}, or " if chosen else "use "
-    rows = "rows have no value there" if layout.format == "jsonl" or {*names} & {*layout.columns} else ""
-    reason = f"{which}, because the first {rows or 'file has no such column'}"
+    reason = f"{which}, because the first rows have no value there"
     return f"{reason}: {remedy}{mention(ignore=kinds.as_option_value(names, layout.columns))}"
 
 
@@ -233,9 +220,8 @@ def _no_namespace(report: Report, layout: Any) -> str | None:
     if not never:
         return None
     specs = [f"the interaction {one}" for one in layout.interact if never[0] in terms_of([one]).factors]
-    whole = "; give whole names, not first letters as for -q" if len(never[0]) == 1 else ""
     of = specs[0] if specs else mention(text=as_list(never[:1]))
-    return f"no row has the namespace '{never[0]}' of {of}{whole}"
+    return f"no row has the namespace '{never[0]}' of {of}: check the name; its first letter is not enough"
 
 
 def check_namespaces(source: Source, report: Report) -> None:

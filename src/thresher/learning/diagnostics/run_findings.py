@@ -184,11 +184,8 @@ def _of_labels(run: Run) -> Iterator[Finding]:
         yield Finding("lone-class", f"{reason}, and may take many predictions: {remedy}")
     odd = [word for word in run.classes if is_number(word.encode()) and not any(map(str.isdigit, word))]
     if odd and run.tells_classes and not alike:
-        each = f"label {odd[0]} is a class of its own"
-        each = f"labels {' and '.join(odd)} are classes of their own" if odd[1:] else each
-        reason = f"the {each}"
         remedy = "if it means that the label is missing, remove these rows"
-        yield Finding("missing-labels", f"{reason}: {remedy}")
+        yield Finding("missing-labels", f"the label {' and '.join(odd)} is a class of its own: {remedy}")
     if order := _sorted_labels(run):
         remedy = f"shuffle the rows with {mention(order='once')}, or {mention(order='buffer:N')} for a stream"
         yield Finding("sorted-labels", f"the labels are sorted ({order}): {remedy}")
@@ -264,8 +261,8 @@ def _unequal_importances(run: Run, means: Mapping[float, float]) -> str:
     heavy, light = (
         two[label > 0] if two else f"class {head.named(label, run.classes)}" for label in (most, least)
     )
-    times = f"are {means[most] / means[least]:.3g} times those of"
-    reason = f"the importances of {heavy} {times} {light}, so that few rows decide"
+    times = f"are {means[most] / means[least]:.3g} times those of {light}"
+    reason = f"the importances of {heavy} {times}, so that few rows decide"
     remedy = "learn without importances"
     if layout and WEIGHT in layout.kinds:
         column = as_option_value([layout.columns[layout.kinds.index(WEIGHT)]], layout.columns)
@@ -304,10 +301,10 @@ def _nothing_left(run: Run) -> str | None:
     if any(model.nonzero for model in models) or run.seen.rows <= FEW:
         return None
     if recipe.admit is None and not any(model.features_seen for model in models):
-        if run.seen.drawn.rows.nnz or numeric_keys(recipe.layout):
-            reason = f"{NO_WEIGHT}, because none varies: each has one value, or none, in all rows"
-            return f"{reason}: give columns whose values differ"
-        return f"{NO_WEIGHT}, because no row has a feature: check how the data are read"
+        varies = "none varies: give columns whose values differ"
+        if not run.seen.drawn.rows.nnz and not numeric_keys(recipe.layout):
+            varies = "no row has a feature: check how the data are read"
+        return f"{NO_WEIGHT}, because {varies}"
     rule = recipe.rule_part
     penalties = {name: getattr(rule, name) for name in type(rule).PENALTIES if getattr(rule, name, 0)}
     more = "" if recipe.admit is None else f", or a lower {mention('admit')} (currently {recipe.admit})"
@@ -345,8 +342,7 @@ def troubles_at_end(run: Run) -> Iterator[Finding]:
     """Trouble with how the model was trained, which is told at the end and stored nowhere."""
     given, seen = run.holdout.given if run.holdout is not None else None, run.seen
     if given is not None and run.source is not None and (files := in_both(run.source.names, given.names)):
-        named = ", ".join(files[:3]) + (", ..." if len(files) > 3 else "")
-        reason = f"the hold-out is among the data ({named}), so its rows are learned before they are judged"
+        reason = f"the hold-out, {first_few(files)}, is among the data, so it is learned before it judges"
         remedy = f"leave it out of the data, or use {mention(holdout=0.1)}"
         yield Finding("learned-holdout", f"{reason}: {remedy}")
     if given is not None and run.figures.get("auc", 0.5) is None and seen.weight:

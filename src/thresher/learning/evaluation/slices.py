@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from thresher.data.chunk import MOST_CELLS, Chunk
 from thresher.data.columns import LABEL, WEIGHT, ColumnValues, matching, read_beside
-from thresher.data.errors import OneLineError
+from thresher.data.errors import OneLineError, first_few
 from thresher.data.formats.tables.table_rows import bin_of
 from thresher.data.layout import AnyLayout, has_columns
 from thresher.data.source import Source
@@ -184,11 +184,9 @@ def chosen_columns(layout: AnyLayout | None, wanted: Sequence[str]) -> list[str]
         if len(found) > 1:
             found = [name for name in found if kinds[name] not in (LABEL, WEIGHT)]
         columns += found or [one]
-    if len(columns) > MOST:
-        raise ValueError(f"{len(columns)} columns to slice by: at most {MOST} are allowed")
-    if len(set(columns)) < len(columns):
-        again = next(name for k, name in enumerate(columns) if name in columns[:k])
-        raise OneLineError(f"{mention('slices')}: name each column once, not '{again}' twice")
+    if len(columns) > MOST or len(set(columns)) < len(columns):
+        given = first_few(columns)
+        raise OneLineError(f"{mention('slices')}: name up to {MOST} columns, each once, not {given}")
     return columns
 
 

@@ -10,8 +10,10 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from thresher.learning.training.progress import Figures
+from thresher.options.kinds import WrongValueError
 from thresher.options.messages import mention, shell_or_python
 from thresher.options.option import UsageError
+from thresher.options.synonyms import did_you_mean
 
 LOSS = "loss"
 _FALLING = (
@@ -113,11 +115,11 @@ def check_choice(text: object, choices: str = CHOICES) -> str:
 
 
 def check_judge(text: object) -> str:
-    """The name of a figure to judge by, with ``_`` for ``-``; ValueError with what it must be."""
+    """The name of a figure to judge by, with ``_`` for ``-``. `WrongValueError`."""
     name = str(text).replace("-", "_")
     if name not in JUDGES and not re.fullmatch(r"(precision|recall|lift)@([1-9]\d*|\d*\.?\d+%)", name):
         most = "precision@, recall@ or lift@ with a number of examples or a share, such as lift@1%"
-        raise ValueError(f"one of {', '.join(JUDGES)}, or {most}")
+        raise WrongValueError(f"one of {', '.join(JUDGES)}, or {most}", did_you_mean(str(text), JUDGES))
     return name
 
 
@@ -150,9 +152,8 @@ def choose(points: Sequence[Point], text: str) -> int:
             strongest = max(one.penalty or 0.0 for one in points)
             wider = mention(l1=f"{strongest:.6g}:{100 * strongest:.6g}:16")
             fewer = f"; stronger penalties leave fewer, such as {wider}" if strongest else ""
-            raise UsageError(
-                f"no model has at most {int(given):,} weights: the sparsest has {fewest:,.12g}{fewer}"
-            )
+            sparsest = f"the sparsest has {fewest:,.12g}{fewer}"
+            raise UsageError(f"no model has at most {int(given):,} weights: {sparsest}")
     best = min(able, key=lambda k: able[k])
     if kind in ("best", "nnz"):
         return best
@@ -161,9 +162,7 @@ def choose(points: Sequence[Point], text: str) -> int:
         if points[best].paired_error is None:
             if points[best].judge != LOSS:
                 raise UsageError(no_standard_error(points[best].judge))
-            raise UsageError(
-                f"1se needs the losses of two rows or more that are held out: give {mention('holdout')}"
-            )
+            raise UsageError(f"1se needs the losses of held-out rows, two or more: give {mention('holdout')}")
         close = [k for k in able if able[k][0] - least <= float(points[k].paired_error or 0.0)]
     else:
         close = [k for k in able if able[k][0] - least <= abs(least) * float(given[:-1]) / 100]

@@ -474,11 +474,10 @@ class Contents:
         name = str(path)
         try:
             mode = os.stat(path).st_mode
-            if stat.S_ISDIR(mode):
-                shows = f"the log of a server, not a model: thresher log {name} shows what it holds"
-                raise ModelFileError(f"{name}: {shows if is_log(name) else 'a directory, not a model'}")
             if not stat.S_ISREG(mode):
-                raise ModelFileError(f"{name}: a pipe or device, not a model file")
+                shows = f"the log of a server, not a model: thresher log {name} shows what it holds"
+                what = shows if is_log(name) else "a directory, pipe or device, not a model"
+                raise ModelFileError(f"{name}: {what}")
             with open(path, "rb"):  # gives a clearer error than safetensors if it cannot be read
                 pass
             file: Any = safe_open(name, "np")

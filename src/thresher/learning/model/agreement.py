@@ -73,30 +73,21 @@ def _has_ids(layout: AnyLayout | None) -> bool:
 def _check_matrix(numbering: Numbering, columns: int, source: Source) -> None:
     """`DataError`, or a warning, for a matrix whose columns are not the ids of the model."""
     count, low = numbering.high + 1, numbering.low
-    given = f"the matrix has {columns:,} columns" if columns != 1 else "the matrix has 1 column"
+    given, read = f"the columns of the matrix are 0 to {columns - 1:,}", f"n_features={count}"
     if numbering.matrix:
         if columns != count:
-            raise DataError(
-                f"{given}, but the model was trained on {count:,}: give a matrix of the same columns"
-                f" (load_svmlight_file has n_features={count})"
-            )
+            remedy = f"give a matrix of the same columns (load_svmlight_file has {read})"
+            raise DataError(f"{given}, but the model was trained on 0 to {count - 1:,}: {remedy}")
         return
+    given += f", but the model was trained on a file with ids {low} to {numbering.high}"
     empty = "put an empty column in front, or " if low == 1 and columns == count - 1 else ""
-    right = (
-        f"column j must be id j: {empty}read the file with load_svmlight_file(FILE, n_features={count},"
-        " zero_based=True)"
-    )
-    ids = f"ids {low} to {numbering.high}"
+    right = f"column j must be id j: {empty}read it by load_svmlight_file(FILE, {read}, zero_based=True)"
     if columns > count:
         right += f"; leave out columns that the model does not know, X[:, :{count}]"
     if columns != count:
-        raise DataError(f"{given}, counted from 0, but the model was trained on a file with {ids}: {right}")
+        raise DataError(f"{given}: {right}")
     if low > 0 and any((chunk.span() or (1, 1))[0] == 0 for chunk in source.chunks()):
-        warn_user(
-            f"column 0 of the matrix has values, but no line of the training data had id 0, only {ids};"
-            f" {right} [shifted-ids]",
-            TroubleWarning,
-        )
+        warn_user(f"{given}, and column 0 has values; {right} [shifted-ids]", TroubleWarning)
 
 
 def _compare_ids(trained: Numbering, given: Iterator[Parsed], whole: bool) -> Iterator[Parsed]:
@@ -113,27 +104,17 @@ def _compare_ids(trained: Numbering, given: Iterator[Parsed], whole: bool) -> It
 
 def _warn_if_shifted(trained: Numbering, low: int, high: int, whole: bool) -> str:
     """Warn if the ids so far, or of the `whole` file, show that features are numbered differently."""
-    reason = ""
-    if trained.matrix and high > trained.high:
-        reason = (
-            f"id {high} is beyond the last column, {trained.high}, of the matrix that the model was"
-            " trained on: if the ids start at 1, every feature is one place off; in Python, read the file"
-            f" as a matrix, load_svmlight_file(FILE, n_features={trained.high + 1}), and give that"
-        )
-    elif trained.low == 1 and low == 0 and not trained.matrix:
-        reason = (
-            f"the data have id 0, but the training data had only ids 1 to {trained.high}: if they start"
-            " at 0, every feature is one place off; write both files with the same first id, such as"
-            " dump_svmlight_file(X, y, FILE, zero_based=False)"
-        )
-    elif whole and not trained.matrix and trained.low == 0 and (low, high) == (1, trained.high + 1):
-        reason = (
-            f"the data have ids {low} to {high}, but the training data had ids 0 to {trained.high}: if"
-            " every feature is one place off, write both files with the same first id, such as"
-            " dump_svmlight_file(X, y, FILE, zero_based=True)"
-        )
-    if reason:
-        warn_user(f"{reason} [shifted-ids]", TroubleWarning)
+    beyond = trained.matrix and high > trained.high
+    below = trained.low == 1 and low == 0
+    above = whole and trained.low == 0 and (low, high) == (1, trained.high + 1)
+    if not beyond and (trained.matrix or not (below or above)):
+        return ""
+    right = f"write both with dump_svmlight_file(X, y, FILE, zero_based={trained.low == 0})"
+    if beyond:
+        right = f"give the matrix of load_svmlight_file(FILE, n_features={trained.high + 1})"
+    ids = f"the data have ids {low} to {high}, the training data had {trained.low} to {trained.high}"
+    reason = f"{ids}: if both do not start at the same id, every feature is one place off; {right}"
+    warn_user(f"{reason} [shifted-ids]", TroubleWarning)
     return reason
 
 

@@ -39,9 +39,10 @@ from thresher.learning.model.ensemble import DISJOINT, HALVES, POISSON, Ensemble
 from thresher.learning.model.model import Model
 from thresher.learning.model.model_set import ModelSet, Share
 from thresher.learning.model.recipe import Recipe
-from thresher.learning.training.passes import MOST_PASSES, Size, passes_for
+from thresher.learning.training.passes import Size, passes_for
 from thresher.learning.training.record import Record
 from thresher.learning.training.shares import BAGS, STEP, THINNED, bits_of, together, unit
+from thresher.options.kinds import PASSES
 from thresher.options.messages import mention, shell_or_python
 
 MOST = 100_000
@@ -151,7 +152,7 @@ class ByColumn(Share):
         known = known and len(counted) <= parts and len(passes) in (0, parts)
         require(known, "numbers", "expected those of parts")
         require((counted >= 0).all(), "counted", "expected numbers of rows")
-        require(((passes >= 1) & (passes <= MOST_PASSES)).all(), "passes", "expected those of parts")
+        require(((passes >= 1) & (passes <= PASSES.high)).all(), "passes", "expected those of parts")
         self._know(names)
         self._numbers, self._counted, self.own_passes = [numbers], counted, passes
         if self._values is not None:
@@ -204,14 +205,11 @@ class Bags:
             by = shell_or_python("", ", or by:COLUMN")
             raise OneLineError(f"an ensemble is N, poisson:N, disjoint:N or halves:N{by}, not {spec!r}")
         count = int(found[2] or found[4])
-        if not 2 <= count <= _MOST_OF_AN_ENSEMBLE:
-            raise ValueError(f"an ensemble has 2 to {_MOST_OF_AN_ENSEMBLE} models, not {count}")
-        if found[3] is None:
-            return cls(count, found[1] or POISSON, seed)
         share = float(found[5] or HALF)
-        if not 0 < share <= HALF:
-            raise ValueError(f"the share of each half is above 0, and at most {HALF}, not {found[5]}")
-        return cls(count, HALVES, seed, share)
+        if not 2 <= count <= _MOST_OF_AN_ENSEMBLE or not 0 < share <= HALF:
+            wanted = f"2 to {_MOST_OF_AN_ENSEMBLE} models, and halves a share of up to {HALF}"
+            raise ValueError(f"an ensemble has {wanted}, not {spec}")
+        return cls(count, found[1] or POISSON, seed) if found[3] is None else cls(count, HALVES, seed, share)
 
     @property
     def kind(self) -> str:

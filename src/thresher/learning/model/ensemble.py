@@ -13,7 +13,6 @@ import functools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from numbers import Real
 from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, Unpack
 
@@ -36,8 +35,9 @@ from thresher.learning.model.recipe import Recipe
 from thresher.learning.training import progress
 from thresher.learning.training.record import Record
 from thresher.options.data import ReadOptions
+from thresher.options.kinds import LEVEL
 from thresher.options.messages import shell_or_python
-from thresher.options.option import UsageError
+from thresher.options.option import Option, UsageError
 
 if TYPE_CHECKING:
     from thresher.learning.diagnostics.findings import Finding
@@ -49,8 +49,6 @@ _ONE = shell_or_python("one of them, with --choose VALUE", "one of them, such as
 
 FEWEST = 8
 """Fewer models say too little about their deviation."""
-MOST_LEVEL = 0.999999999999999
-"""The quantile of a level closer to 1 is that of 1 in float64, which is not finite."""
 _HALVINGS = 60
 """Halvings of an interval of angles after which its ends are equal in float64"""
 
@@ -366,18 +364,10 @@ class Ensemble(BasePredictor, Generic[M]):
 
     def check_interval(self, level: float) -> None:
         """ValueError if these models give no intervals that cover `level`."""
-        if not (isinstance(level, Real) and 0 < level <= MOST_LEVEL):
-            raise UsageError(
-                f"the level of an interval is between 0 and 1, at most {MOST_LEVEL}, not {level!r}"
-            )
-        if self.rows != POISSON:  # whose deviation is that of a bootstrap
-            raise UsageError(
-                f"an interval needs bagged models, and the rows of these are {self.rows}: use {_BAGS}"
-            )
-        if (count := len(self.models)) < FEWEST:
-            raise UsageError(
-                f"an interval needs at least {FEWEST} models, and the ensemble has {count}: use {_BAGS}"
-            )
+        Option(LEVEL, name="interval").take(level)
+        if self.rows != POISSON or len(self.models) < FEWEST:  # whose deviation is that of a bootstrap
+            have = f"the ensemble has {len(self.models)}, and their rows are {self.rows}"
+            raise UsageError(f"an interval needs at least {FEWEST} bagged models, but {have}: use {_BAGS}")
 
     def save(self, path: str | PathLike[str], *, state: bool = True) -> None:
         """Write the file that ``thresher train --ensemble`` writes, replacing an older one.

@@ -539,8 +539,7 @@ def as_model(given: Any) -> Model | LinearPredictor:
     """The model itself, or the ``model_`` of an estimator or a search; TypeError for anything else."""
     found = given.model_ if hasattr(type(given), "model_") else given
     if not isinstance(found, Model | LinearPredictor):
-        of = ", models by a column: give one, .of(value)" if getattr(found, "values", ()) else ""
-        several = of or ", an ensemble: give one of its .models" if isinstance(found, BasePredictor) else ""
+        several = ": give one of its .models" if isinstance(found, BasePredictor) else ""
         raise TypeError(f"expected a model, not {type(given).__name__}{several}")
     return found
 
@@ -553,17 +552,10 @@ def make_loop(recipe: Recipe, head: Objective, rule: Any, index: Index) -> OneSt
     """
     name = parts.part_name(type(rule))
     if recipe.average and getattr(rule, "half_life", np.inf) < np.inf:
-        raise ValueError(
-            f"{name} cannot be averaged with a half_life: there is no formula for the sum of weights that"
-            " fade; leave out one of them"
-        )
+        raise ValueError(f"{name} cannot be averaged with a half_life: leave out one of them")
     if recipe.average and rule.DRIFTS is None:
-        known = parts.REGISTRY["rule"].items()
-        able = sorted(n for n, cls in known if getattr(cls, "DRIFTS", None) is not None)
-        raise ValueError(
-            f"{name} cannot be averaged: there is no formula for the sum of its weights between two visits;"
-            f" these rules can: {', '.join(able)}"
-        )
+        others = parts.able(lambda cls: cls.DRIFTS is not None)
+        raise ValueError(f"{name} cannot be averaged: the sums of its weights have no formula; {others}")
     alone = getattr(type(rule), "_field_defaults", {}).get("group")
     if head.count == 1 and getattr(rule, "group", alone) != alone:
         rule = parts.make("rule", rule, group=alone)
@@ -574,9 +566,8 @@ def make_loop(recipe: Recipe, head: Objective, rule: Any, index: Index) -> OneSt
     if head.outputs.kind == "one" and recipe.batch == 1:
         loop = OneState(*made, recipe.average, recipe.calibrate)
     elif recipe.average:
-        raise OneLineError(
-            f"a mean of weights is that of one output, learned row by row: leave {mention('average')} out"
-        )
+        one = "a mean of weights is that of one output, learned row by row"
+        raise OneLineError(f"{one}: leave {mention('average')} out")
     else:
         of_classes = head.outputs.kind == "classes"
         loop = (ClassState if of_classes else ManyState)(*made, recipe.batch, recipe.calibrate)

@@ -155,12 +155,8 @@ class Objective:
         is_joint = hasattr(own, "values_slopes")
         if is_joint and kind != own.DOMAIN:
             raise ValueError(f"the loss {name} is for several classes: it needs outputs classes:LO-HI")
-        if not is_joint and kind == "classes" and not is_binary:
-            raise ValueError(
-                f"the loss {name} is not for several classes; softmax, crammer-singer and logistic are"
-            )
-        if not is_joint and kind == "labels" and not is_binary:
-            raise ValueError(f"the loss {name} does not work with several labels; logistic or hinge can")
+        if not is_joint and kind in ("classes", "labels") and not is_binary:
+            raise ValueError(f"the loss {name} is not for outputs {kind}; logistic, hinge and others are")
         levels = self.outputs.levels
         if levels and (own.LEVEL is None or own != type(own)()):
             raise OneLineError(f"outputs {self.outputs.spec} say the levels: use {mention(loss='quantile')}")
@@ -235,8 +231,6 @@ class Objective:
             raise ValueError("a threshold is for two classes or lists of them; this model predicts neither")
         if self.has_probabilities and not 0.0 <= threshold <= 1.0:
             raise ValueError(f"the threshold of a probability must lie in 0..1, not {threshold:g}")
-        if not math.isfinite(threshold):
-            raise ValueError(f"the threshold must be a finite number, not {threshold:g}")
 
     @property
     def label(self) -> str:
@@ -447,11 +441,8 @@ def check_calibrated(head: Objective, average: bool, corrected: bool) -> None:
     """ValueError for a model that cannot be calibrated; `corrected`: its intercepts are, for a sample."""
     if not head.classifies or head.outputs.kind not in ("one", "classes"):
         raise OneLineError(f"{mention(calibrate=True)} is for classes of which each row has one")
+    needless = mention("average") if average else ""
     if corrected and head.count > 1:
-        raise OneLineError(
-            f"one temperature cannot calibrate corrected intercepts: leave correct out of {mention('sample')}"
-        )
-    if average:
-        raise OneLineError(
-            f"a calibration is that of the last weights, not of their mean: leave {mention('average')} out"
-        )
+        needless = f"correct in {mention('sample')}"
+    if needless:
+        raise OneLineError(f"{mention(calibrate=True)} does not work with {needless}: leave one of them out")

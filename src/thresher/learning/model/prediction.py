@@ -55,10 +55,10 @@ from thresher.learning.model.margins import any_output, finder_in, table_margins
 from thresher.learning.model.objective import F64, Objective, Output
 from thresher.learning.model.scaling import NO_MEANS, Divisors, Means, divide, divisors_of, means_of, ones
 from thresher.learning.model.single_rows import Ready, Row, RowBuffers, as_data, margins_of
-from thresher.options.checks import check_whole
 from thresher.options.data import ReadOptions
+from thresher.options.kinds import Whole
 from thresher.options.layouts import layout_asked, layout_like
-from thresher.options.option import Options, settle
+from thresher.options.option import Option, Options, settle
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -424,10 +424,9 @@ class BasePredictor:
         """
         from thresher.learning.inspection.explanation import SKIPPED, explain
 
-        if top is not None:
-            check_whole("top", top, 1)
+        told = None if top is None else Option(Whole(1), name="top").take(top)
         each = self._each(data, self.explain, reading)
-        return [one for rows in each for one in rows.in_place(explain(self, rows.chunk).told(top), SKIPPED)]
+        return [one for rows in each for one in rows.in_place(explain(self, rows.chunk).told(told), SKIPPED)]
 
     def _of_all(
         self,

@@ -41,19 +41,13 @@ def admission_terms(spec: str | int) -> tuple[int, float, int]:
         chance = float(found[2]) if found and found[2] else 1.0
     except ValueError:
         found = None
-    if found is None:
-        form = "N or poisson:P, optionally followed by ,bits=B"
-        raise OneLineError(f"{mention('admit')} must be {form}, not {spec!r}")
-    needed, bits = int(found[1] or 1), int(found[3] or BITS)
-    if not 1 <= needed <= _MOST_NEEDED:
-        wrong = f"a feature can wait for 1 to {_MOST_NEEDED} sightings, not {needed}"
-    elif not 0.0 < chance <= 1.0:
-        wrong = f"the probability must lie in (0, 1], not {chance}"
-    elif not _LEAST_BITS <= bits <= _MOST_BITS:
-        wrong = f"bits must lie in {_LEAST_BITS}..{_MOST_BITS}, not {bits}"
-    else:
-        return needed, chance, bits
-    raise OneLineError(f"{mention('admit')}: {wrong}")
+    if found is not None and 0.0 < chance <= 1.0:
+        needed, bits = int(found[1] or 1), int(found[3] or BITS)
+        if 1 <= needed <= _MOST_NEEDED and _LEAST_BITS <= bits <= _MOST_BITS:
+            return needed, chance, bits
+    span = f"N from 1 to {_MOST_NEEDED}, P in (0, 1] and B in {_LEAST_BITS}..{_MOST_BITS}"
+    form = f"N or poisson:P, optionally followed by ,bits=B, with {span}"
+    raise OneLineError(f"{mention('admit')} must be {form}, not {spec!r}")
 
 
 class Admission:

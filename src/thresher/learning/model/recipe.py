@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import InitVar, dataclass, fields
 from functools import cached_property
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -25,19 +25,23 @@ from thresher.engine.index import HashedIndex, store_spec
 from thresher.learning.model.objective import Objective, check_calibrated
 from thresher.learning.model.preprocessing import admission_spec
 from thresher.learning.model.sampling import Sample
-from thresher.learning.model.scaling import make_scaling
 from thresher.learning.model.signs import Signs
-from thresher.options.checks import check_flag, check_whole, names_spec
+from thresher.options.kinds import Flag
 from thresher.options.messages import mention
 from thresher.options.model import RecipeOptions
-from thresher.options.option import options_of, settle
+from thresher.options.option import Option, options_of, settle
 
 Spec = str | tuple[Any, ...]
 """A part or its SPEC (``"ftrl:alpha=0.5,l1=1"``) as an argument; the full SPEC as a field"""
 Header = dict[str, Any]
-_DTYPES = ("float32", "float64")
-_MOST_IN_A_BATCH = 1 << 31
+_AS_GIVEN = (*("batch", "average", "dtype", "intercept", "seed", "calibrate", "nonnegative", "nonpositive"),)
 _ALWAYS_SHOWN = ("rule", "loss", "outputs", "store", "dtype")
+
+
+class _Given(RecipeOptions):
+    """What is given for the fields of a recipe, and for parameters of its parts."""
+
+    offset: Annotated[bool, Option(Flag(), default=False)]
 
 
 @dataclass(frozen=True, repr=False)
@@ -111,11 +115,7 @@ class Recipe:
         self, alpha: float | None, l1: float | None, l2: float | None, eta0: float | None
     ) -> None:
         """Store all fields in full; ValueError."""
-        check_whole("batch", self.batch, 1, _MOST_IN_A_BATCH)
-        check_flag("offset", self.offset)
-        taken = settle(RecipeOptions, {name: getattr(self, name) for name in options_of(RecipeOptions)})
-        if self.scale is not None:
-            make_scaling(self.scale)
+        taken = settle(_Given, {name: getattr(self, name) for name in options_of(_Given)})
         if not isinstance(self.layout, SettledLayout | None):
             raise ValueError(f"layout must be the settled layout of a source, not {self.layout!r}")
         if self.layout is not None and self.layout.classes:
@@ -126,13 +126,10 @@ class Recipe:
             sample.of_classes(head, self.layout.classes if self.layout else ())
         if taken["calibrate"]:
             check_calibrated(head, taken["average"], sample is not None and sample.correct)
-        shifted = bool(self.offset or (self.layout is not None and self.layout.has_offsets))
+        shifted = taken["offset"] or (self.layout is not None and self.layout.has_offsets)
         if shifted and self.outputs != "one":
             several = f"{mention(outputs=self.outputs)} has several"
             raise OneLineError(f"an offset is added to one margin, and {several}: leave one of them out")
-        dtype = getattr(self.dtype, "name", getattr(self.dtype, "__name__", self.dtype))
-        if dtype not in _DTYPES:
-            raise OneLineError(f"{mention('dtype')} must be {' or '.join(_DTYPES)}, not {self.dtype!r}")
         stored = dict[str, Any](
             rule=parts.spec_of(rule),
             rate=None if rate is None else parts.spec_of(rate),
@@ -141,12 +138,9 @@ class Recipe:
             centre=is_centred(rule, self.scale, taken["centre"]),
             admit=None if self.admit is None else admission_spec(self.admit),
             store=store_spec(taken["store"], taken["seed"], full=False),
-            dtype=dtype,
             sample=sample and sample.spec,
             offset=shifted,
-            nonnegative=names_spec("nonnegative", self.nonnegative),
-            nonpositive=names_spec("nonpositive", self.nonpositive),
-            **{name: taken[name] for name in ("batch", "average", "intercept", "seed", "calibrate")},
+            **{name: taken[name] for name in _AS_GIVEN},
         )
         for name, value in stored.items():
             object.__setattr__(self, name, value)

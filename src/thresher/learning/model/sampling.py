@@ -72,10 +72,8 @@ class Sample(NamedTuple):
         for label, share in zip(map(str.strip, pairs[::2]), map(str.strip, pairs[1::2]), strict=True):
             number = _number(share.removesuffix("%")) or 0.0
             shares[label] = number / 100.0 if share.endswith("%") else number
-            if not 0 < shares[label] < 1:
-                raise OneLineError(f"{mention('sample')}: the share of {label} must lie between 0 and 1")
-        if len(shares) < len(pairs) // 2:
-            raise OneLineError(f"{mention('sample')} {wanted}: give each label once")
+        if not all(0 < share < 1 for share in shares.values()) or len(shares) < len(pairs) // 2:
+            raise OneLineError(f"{mention('sample')} {wanted}: give each label once, with a share in (0, 1)")
         return cls(shares, bool(how), how == _BEFORE)
 
     @property
@@ -97,14 +95,10 @@ class Sample(NamedTuple):
         if not head.classifies or kind not in ("one", "classes"):
             raise OneLineError(f"{mention('sample')} is for classes, not for {meant}")
         if self.correct and not can_correct(head):
-            uncorrected = f"leave {_CORRECT[1:]} out of {mention('sample')}"
+            instead = f"leave {_CORRECT[1:]} out of {mention('sample')}"
             if self.before:
-                uncorrected = (
-                    f"give importances of 1/SHARE, {mention('weight')}, instead of {mention('sample')}"
-                )
-            raise OneLineError(
-                f"the margins of {meant} are no log odds, which alone can be corrected: {uncorrected}"
-            )
+                instead = f"give importances of 1/SHARE, {mention('weight')}, instead of {mention('sample')}"
+            raise OneLineError(f"margins of {meant} are no log odds, and cannot be corrected: {instead}")
         count = head.outputs.most or max(2, head.count)
         numbered = {float(k + head.outputs.low): k for k in range(count)} if head.count > 1 else _NUMBERS
         places: dict[Any, int] = {word: k for k, word in enumerate(words)} or numbered

@@ -40,7 +40,6 @@ from thresher.engine.lookup import empty_index, find, find_or_add, reindex, resi
 from thresher.engine.sound import MOST_STEPS, Array, State, Tensors, check_keys, check_tensor, require
 from thresher.learning.model.objective import F64
 from thresher.options.messages import mention
-from thresher.options.synonyms import did_you_mean
 
 U64 = NDArray[np.uint64]
 F32 = NDArray[np.float32]
@@ -166,11 +165,9 @@ class Scaling:
         for factor in terms_of(layout.interact).factors:
             for name in matching(factor, layout.columns):
                 if layout.kind_of[name] == NUMERIC:
-                    raise DataError(
-                        f"column '{name}' is scaled by {self.NAME}, but interactions are computed before"
-                        f" that: leave numeric columns out of {mention('interact')} ('{factor}'), or make"
-                        f" '{name}' categorical"
-                    )
+                    remedy = f"leave it out of {mention('interact')}, or make it categorical"
+                    why = f"is scaled by {self.NAME} after interactions are computed ('{factor}')"
+                    raise DataError(f"column '{name}' {why}: {remedy}")
         keys = np.array(sorted(numeric_keys(layout)), np.uint64)
         self._columns = Columns(keys, np.zeros((len(keys) + 1, *self.SHAPE)))
 
@@ -273,10 +270,7 @@ SCALES: dict[str, type[Scaling]] = {scale.NAME: scale for scale in (MaxAbs, Stan
 
 
 def make_scaling(name: str) -> Scaling:
-    """The scale called `name`; ValueError if there is none."""
-    if name not in SCALES:
-        near = did_you_mean(str(name), SCALES)
-        raise ValueError(f"no scale is called {name!r}; known: {', '.join(SCALES)}{near}")
+    """The scale called `name`."""
     return SCALES[name]()
 
 

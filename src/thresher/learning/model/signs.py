@@ -9,6 +9,7 @@ stands for all features, and needs no rows.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import repeat
 
 import numpy as np
@@ -22,16 +23,16 @@ from thresher.data.features.murmur import hash_columns
 from thresher.data.formats.listing import kind_of_features
 from thresher.data.layout import AnyLayout, SettledLayout, has_columns
 from thresher.engine.verbs import grouped
-from thresher.options.checks import names_spec
 from thresher.options.messages import mention
+from thresher.options.model import SIGNED
 
 U64 = NDArray[np.uint64]
 _SIGNS = {"nonnegative": parts.NONNEGATIVE, "nonpositive": parts.NONPOSITIVE}
 
 
 def numbers_spec(option: str, given: object, width: int, named: Sequence[str]) -> str | None:
-    """As `names_spec`, for a matrix whose columns are `named`, or numbered: the numbers of these columns."""
-    spec = names_spec(option, given)
+    """The numbers of the columns of a matrix that an option names; they are `named`, or numbered."""
+    spec = None if given is None else replace(SIGNED, name=option).take(given)
     if spec in (None, ANY):
         return spec
     columns, found = [*map(str, range(width))], list[str]()

@@ -43,34 +43,29 @@ def start_from(model: Model, weights: LinearPredictor) -> None:
     meaning in the model, or are not finite in its dtype.
     """
     if not all(writes(type(rule), "place") for rule in (model.rule, model.rule.intercept())):
-        able = sorted(name for name, cls in parts.REGISTRY["rule"].items() if writes(cls, "place"))
+        others = parts.able(lambda cls: writes(cls, "place"))
         name = parts.part_name(type(model.rule))
-        raise parts.SpecError(f"{name} cannot start from given weights; these rules can: {', '.join(able)}")
-    if model.recipe.scale or model.recipe.admit or weights.divisors is not None:
-        raise ValueError(
-            "with scale or admit, the initial weights would apply to other values; leave scale and admit out"
-        )
-    if model.recipe.centre and weights.means is None:
-        raise ValueError(
-            "the initial weights were learned from values that were not centred; leave centre out"
-        )
+        raise parts.SpecError(f"{name} cannot start from given weights; {others}")
     model.head.meet(weights.head.outputs.high + 1)
-    if (have := weights.head.outputs) != model.head.outputs:
-        raise ValueError(f"these weights are for outputs {have.spec}, not {model.head.outputs.spec}")
-    if "hashed" in weights.store + model.store and weights.store != model.store:
-        raise ValueError(f"these weights are from the store {weights.store}, not {model.store}")
-    if weights.unmet.any():
-        raise ValueError("features not in these weights have a nonzero weight")
-    known = ~np.isneginf(weights.bias)
-    if weights.bias[known].any() and not model.recipe.intercept:
-        raise ValueError("these weights include an intercept, but the model has none")
+    recipe, known = model.recipe, ~np.isneginf(weights.bias)
     with np.errstate(over="ignore"):
-        narrow, intercepts = weights.weights.astype(model.dtype), weights.bias.astype(model.dtype)
-    if (row := first_broken(narrow)) >= 0:
-        (name,) = feature_names([int(weights.keys[row])], weights.layout, weights.names)
-        raise ValueError(f"the weight of {name} is not finite in {model.dtype}")
-    if first_broken(intercepts[known]) >= 0:
-        raise ValueError(f"the intercept is not finite in {model.dtype}")
+        row = first_broken(weights.weights.astype(model.dtype))
+        broken = feature_names(weights.keys[row : row + 1].tolist(), weights.layout, weights.names)
+        endless = first_broken(weights.bias.astype(model.dtype)[known]) >= 0
+    scaled = recipe.scale or recipe.admit or weights.divisors is not None
+    other_store = "hashed" in weights.store + model.store and weights.store != model.store
+    outputs = weights.head.outputs, model.head.outputs
+    refused = (
+        (scaled, "would apply to other values with scale or admit: leave these out"),
+        (recipe.centre and weights.means is None, "are for values as they are: leave centre out"),
+        (outputs[0] != outputs[1], f"are for outputs {outputs[0].spec}, not {outputs[1].spec}"),
+        (other_store, f"are from the store {weights.store}, not {model.store}"),
+        (weights.unmet.any(), "are not all: features that are not among them have a weight"),
+        (weights.bias[known].any() and not recipe.intercept, "have an intercept, the model has none"),
+        (broken or endless, f"are not finite in {model.dtype}: {', '.join(broken) or 'the intercept'}"),
+    )
+    if reason := next((reason for holds, reason in refused if holds), ""):
+        raise ValueError(f"the initial weights {reason}")
     if model.recipe.centre:
         assert weights.means is not None
         model.feed.intake.start_from(weights.means)

@@ -144,12 +144,8 @@ class Holdout:
                 self._kept += [] if out is None else [out]
             yield rest
         if not learned:
-            instead = f"hold out fewer, such as {mention(holdout='last:0.1')}"
-            if not isinstance(self.every, LastRows):
-                others = f"hold out others, such as {mention(holdout=0.1)}"
-                instead = f"use another {mention('seed')}, or hold out fewer" if self._in_groups else others
             reason = f"the hold-out, {as_text(self.every)}, leaves none of {rows:,} rows to learn from"
-            raise DataError(f"{reason}: {instead}")
+            raise DataError(f"{reason}: hold out others, such as {mention(holdout=0.1)}")
         self._read = True
 
     def split(self, chunks: Iterable[Chunk]) -> Iterator[tuple[Chunk, NDArray[np.bool_]]]:
@@ -196,14 +192,11 @@ class Holdout:
             return []
         drawn = not isinstance(self.every, LastRows | MatchingRows)
         if not self._kept and (self._in_groups or isinstance(self.every, MatchingRows)):
-            reason = "no row was held out, because there are few groups"
-            remedy = (
-                f"hold out a larger share, such as {mention(holdout=0.5)}, or use another {mention('seed')}"
-            )
+            reason = "there are few groups"
             if isinstance(self.every, MatchingRows):
-                reason = f"no row meets {self.every.condition}, so nothing was held out"
-                remedy = f"hold out the rows of another condition, or a share, {mention(holdout=0.1)}"
-            return [Finding("empty-holdout", f"{reason}: {remedy}")]
+                reason = f"none meets {self.every.condition}"
+            remedy = f"hold out others, such as {mention(holdout=0.5)}"
+            return [Finding("empty-holdout", f"no row was held out, because {reason}: {remedy}")]
         if drawn and not self._named:  # what differs then differs by chance
             return [no_groups(self._names)] if self._in_groups else []
         assert self._head is not None
@@ -211,10 +204,7 @@ class Holdout:
         reason = difference(held, learned, named=partial(self._head.named, words=words))
         remedy = f"use another {mention('seed')}, or leave {mention('group')} out"
         if not drawn:
-            fits = "they are not in the order of time"
-            if isinstance(self.every, MatchingRows):
-                fits = "the condition is not meant to do that"
-            remedy = f"if {fits}, draw the rows to hold out, {mention(holdout=0.1)}"
+            remedy = f"if rows are not in the order of time, draw those held out, {mention(holdout=0.1)}"
         return [unlike(reason, remedy)] if reason else []
 
     def source(self) -> Source | None:

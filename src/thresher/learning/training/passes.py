@@ -44,13 +44,11 @@ from thresher.data.report import Report
 from thresher.data.source import Chunks, Source, SourceWrapper
 from thresher.data.sources.parsed import TextSource
 from thresher.learning.training.wide import may_be_wide
-from thresher.options.checks import check_whole
 from thresher.options.messages import mention
 
 AUTO = "auto"
 REPLAY = "64MB"
 """The budget if nobody says; about 129,000 rows of 40 features."""
-MOST_PASSES = 10**9
 MOST_REPLAY = 1 << 50
 LEAST_BYTES = 16
 """What a row takes, without its values"""
@@ -118,23 +116,11 @@ def bytes_of(replay: int | str) -> int:
     >>> bytes_of("64MB"), bytes_of("1.5 GB"), bytes_of(0)
     (64000000, 1500000000, 0)
     """
-    if not isinstance(replay, str):
-        check_whole("replay", replay, 0, MOST_REPLAY)
-        return int(replay)
-    found = _SIZE.fullmatch(replay.strip())
+    found = _SIZE.fullmatch(str(replay).strip())
     if found is None or (size := float(found[1]) * _UNITS[(found[2] or "").upper()]) > MOST_REPLAY:
         known = "a size such as 64MB or 1GB, or 0 for never"
         raise OneLineError(f"{mention('replay')} must be {known}, not {replay!r}")
     return int(size)
-
-
-def check_passes(passes: int | str) -> None:
-    """ValueError unless `passes` is a number of passes or ``auto``."""
-    if not isinstance(passes, str):
-        check_whole("passes", passes, 1, MOST_PASSES)
-    elif passes != AUTO:
-        expected = "a whole number, 1 or more, or 'auto'"
-        raise OneLineError(f"{mention('passes')} must be {expected}, not {passes!r}")
 
 
 def bytes_to_keep(replay: int, repeats: bool, cause: str) -> int:
@@ -155,7 +141,6 @@ def settle_passes(passes: int | str, replay: int | str) -> tuple[int, int]:
     ((1, 64000000), (5, 0))
     """
     budget = bytes_of(replay)
-    check_passes(passes)
     if passes == AUTO:
         return 1, budget
     if budget not in (0, bytes_of(REPLAY)):

@@ -149,11 +149,9 @@ def check_ungrouped(part: HeldOutPart, groups: object) -> None:
     without = groups is None or (isinstance(groups, str) and not groups)  # an array, or the name of a column
     if without or not isinstance(part, LastRows | MatchingRows):
         return
-    rows = "the last rows" if isinstance(part, LastRows) else "the rows that meet a condition"
-    raise DataError(
-        f"{mention('group')} keeps rows together that are drawn, but {rows} are held out, whatever their"
-        f" group: leave {mention('group')} out, or draw rows, {mention(holdout=0.1)}"
-    )
+    held = "the rows held out are not, whatever their group"
+    remedy = f"leave {mention('group')} out, or draw rows, {mention(holdout=0.1)}"
+    raise DataError(f"{mention('group')} keeps rows together that are drawn, but {held}: {remedy}")
 
 
 U64 = NDArray[np.uint64]
