@@ -101,7 +101,7 @@ def test_what_gives_no_intervals() -> None:
             thresher.ensemble(rows, y, models=f"{how}:8", rule="ftrl").interval(rows)
     found = thresher.ensemble(rows, y, models=8, rule="ftrl")
     for level in (0, 1, -0.5, 90, float("nan"), True, 1 - 1e-16, "a", None):
-        with pytest.raises(ValueError, match="interval must be a number between 0 and 1"):
+        with pytest.raises(ValueError, match="interval must be a number"):
             found.interval(rows, level)  # type: ignore[arg-type]
     assert np.isfinite(found.interval(rows, np.float32(0.99999994))).all()  # type: ignore[arg-type]
     wrong: Any = {"levels": 0.8}

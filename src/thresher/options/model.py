@@ -32,11 +32,7 @@ def _signed(value: Any) -> str:
     return as_list(found)
 
 
-def _dtype(value: Any) -> str:
-    """The name of a dtype, or of a type of NumPy. `WrongValueError`."""
-    return kinds.one_of(("float32", "float64"), getattr(value, "name", getattr(value, "__name__", value)))
-
-
+DTYPES = "float32", "float64"
 SIGNED = Option(kinds.Text(_signed), "COL,...|*", unset="weights of any sign")
 _SIGNED = (
     "Columns whose weights are never {}, in every step: names, numbers, ranges or patterns of numeric "
@@ -148,7 +144,11 @@ class ShapeOptions(TypedDict, total=False):
     ]
     dtype: Annotated[
         DTypeLike,
-        Option(kinds.Text(_dtype), "float32|float64", default="float32"),
+        Option(
+            kinds.Text(lambda one: kinds.one_of(DTYPES, getattr(one, "name", getattr(one, "__name__", one)))),
+            "|".join(DTYPES),
+            default=DTYPES[0],
+        ),
         "Number type of the model's state.",
     ]
     intercept: Annotated[bool, Option(kinds.Flag(), default=True, unset="intercept"), "Learn an intercept."]

@@ -30,7 +30,7 @@ import numpy as np
 
 from thresher.data.chunk import Chunk, concat
 from thresher.data.errors import DataError, first_few
-from thresher.learning.diagnostics.findings import Finding, no_groups, unlike
+from thresher.learning.diagnostics.findings import NO_GROUPS, Finding
 from thresher.learning.files.choice import LOSS, Point, criterion_of
 from thresher.learning.model.model import Model
 from thresher.learning.model.model_set import ModelSet, Share
@@ -128,7 +128,7 @@ class FoldScores:
 
     def troubles(self) -> list[Finding]:
         """Trouble with the rows of the folds."""
-        found = [no_groups("")] if self._in_groups and not self._named else []
+        found = [NO_GROUPS] if self._in_groups and not self._named else []
         if self._weightless:
             reason = f"no row of fold {self._weightless} has an importance above 0"
             remedy = f"check the importances, or take fewer {mention('folds')}"
@@ -138,12 +138,12 @@ class FoldScores:
             learned = sum((other for other in self._classes if other is not held), Counter[float]())
             if reason := difference(held, learned, f"rows of fold {k + 1}", self._called):
                 remedy = f"use another {mention('seed')}, or leave {mention('group')} out"
-                return [*found, unlike(reason, remedy)]
+                return [*found, Finding("unlike-holdout", f"{reason}: {remedy}")]
         if not self._weightless and 0 < len(self._without_auc) < len(self._classes):
             which = first_few([f"fold {k}" for k in self._without_auc], 1)
             reason = f"the rows of {which} have one class only, so the AUC is that of the others"
             remedy = f"take fewer {mention('folds')}, or another {mention('seed')}"
-            found.append(unlike(reason, remedy))
+            found.append(Finding("unlike-holdout", f"{reason}: {remedy}"))
         return found
 
 

@@ -32,7 +32,7 @@ from thresher.learning.model.model_set import ModelSet
 from thresher.learning.model.objective import figures_of as of_calibration
 from thresher.learning.model.prediction import BasePredictor, LinearPredictor
 from thresher.learning.model.recipe import Recipe
-from thresher.learning.model.warm_start import check_data, extend_layout, layout_from, start_from, to_go_on
+from thresher.learning.model.warm_start import check_data, layout_from, start_from, to_go_on
 from thresher.learning.training.passes import Passes, bytes_of
 from thresher.learning.training.progress import Ui, is_due
 from thresher.learning.training.record import Difference, Record
@@ -150,7 +150,9 @@ class Plan:
             known = () if models.layout is None else models.layout.columns
             # before its layout is that of these data
             source = check_data(models.lead, source, "the model was")
-            models.layout = extend_layout(models.layout, source.layout)
+            now, trained = source.layout, models.layout
+            grown = now is not None and bool({*now.columns} - {*known})  # new columns are features
+            models.layout = now if trained is None or grown else trained
         else:
             models.layout = source.layout
         if training.judge != LOSS:

@@ -18,7 +18,7 @@ from thresher.data.inputs.any_data import Data, open_data
 from thresher.data.order import Order, make_order
 from thresher.data.report import Report
 from thresher.data.source import Source
-from thresher.learning.diagnostics.findings import Finding, weightless_held_out
+from thresher.learning.diagnostics.findings import WEIGHTLESS, Finding
 from thresher.learning.evaluation import evaluate
 from thresher.learning.inspection.formatting import finite
 from thresher.learning.model.divergence import DivergedError
@@ -174,7 +174,7 @@ class Search:
             with closing(held.chunks()) as chunks:
                 found = evaluate.score(model, chunks).figures()
             if not found["examples"]:
-                self.outcome.warnings.append(weightless_held_out())
+                self.outcome.warnings.append(WEIGHTLESS)
             report = {**finite(found)}
         else:
             loss, weight = self.tuner.late

@@ -46,22 +46,16 @@ def warn(troubles: list[Finding]) -> list[Finding]:
     return [trouble._replace(message=as_shown(trouble.message)) for trouble in troubles]
 
 
-def weightless_held_out() -> Finding:
-    """A hold-out whose rows do not count."""
-    remedy = f"check the importances, or hold out other rows, such as {mention(holdout=0.1)}"
-    reason = "no held-out row has an importance above 0, so there is nothing to judge by"
-    return Finding("empty-holdout", f"{reason}: {remedy}")
-
-
-def unlike(reason: str, remedy: str) -> Finding:
-    """Rows that are held out, or in a fold, and have other classes than those that are learned."""
-    return Finding("unlike-holdout", f"{reason}: {remedy}")
-
-
-def no_groups(name: str) -> Finding:
-    """Groups that no row has."""
-    reason = f"no row has a group{f' ({name})' if name else ''}, so rows were drawn one by one"
-    return Finding("no-groups", f"{reason}: leave {mention('group')} out, or name what rows belong to")
+WEIGHTLESS = Finding(
+    "empty-holdout",
+    "no held-out row has an importance above 0, so there is nothing to judge by: check the importances, or"
+    f" hold out other rows, such as {mention(holdout=0.1)}",
+)
+NO_GROUPS = Finding(
+    "no-groups",
+    "no row has a group, so rows were drawn one by one: leave"
+    f" {mention('group')} out, or name what rows belong to",
+)
 
 
 def unresolved_labels(head: Any, rows: int, low: float, high: float) -> str | None:

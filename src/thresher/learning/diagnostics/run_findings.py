@@ -33,7 +33,7 @@ from thresher.learning.diagnostics.column_findings import (
     troubles_of_columns,
     troubles_of_reading,
 )
-from thresher.learning.diagnostics.findings import FAR, FEW, Finding, unlike, unresolved_labels
+from thresher.learning.diagnostics.findings import FAR, FEW, Finding, unresolved_labels
 from thresher.learning.diagnostics.leaks import LEAST, telling
 from thresher.learning.diagnostics.stream_statistics import (
     StreamStatistics,
@@ -349,7 +349,7 @@ def troubles_at_end(run: Run) -> Iterator[Finding]:
         share = seen.positive / seen.weight
         if int(run.figures.get("examples") or 0) * min(share, 1 - share) >= 10:  # not by chance
             reason = "the hold-out has rows of one class only, and the rows learned have both"
-            yield unlike(reason, f"use {mention(holdout=0.1)}, or other data")
+            yield Finding("unlike-holdout", f"{reason}: use {mention(holdout=0.1)}, or other data")
     if run.ended is not None:
         number, passes = run.ended
         reason = f"interrupted in pass {number} of {passes}: the model has learned all rows, but not as often"

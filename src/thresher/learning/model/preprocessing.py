@@ -23,7 +23,7 @@ from thresher.data.layout import SettledLayout
 from thresher.engine import centring as preparing
 from thresher.engine.sound import MOST_STEPS, State, Tensors, check_tensor, require
 from thresher.learning.model.sampling import Sampler
-from thresher.learning.model.scaling import FIRST, NO_MEANS, Centring, Divisors, Means, make_scaling
+from thresher.learning.model.scaling import FIRST, NO_MEANS, SCALES, Centring, Divisors, Means
 from thresher.options.messages import mention
 
 BITS = 24
@@ -130,7 +130,7 @@ class Preprocessor:
         self.sampler = sampler
         """which rows are learned; None: all"""
         self._centring = Centring() if centre else None
-        self._scaling = None if scale is None else make_scaling(scale)
+        self._scaling = None if scale is None else SCALES[scale]()
         self.admission = None if admit is None else Admission(admit, seed)
         """which features are admitted; None: all"""
         self.only_means = None if self._scaling is not None else self._centring or NO_MEANS

@@ -269,11 +269,6 @@ class Standard(Scaling):
 SCALES: dict[str, type[Scaling]] = {scale.NAME: scale for scale in (MaxAbs, Standard)}
 
 
-def make_scaling(name: str) -> Scaling:
-    """The scale called `name`."""
-    return SCALES[name]()
-
-
 FIRST = int(preparing.SPARE) + 1
 """A column occurs in one of this many first examples."""
 

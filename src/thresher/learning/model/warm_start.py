@@ -20,7 +20,7 @@ from thresher import parts
 from thresher.data.columns import extending, for_new_data
 from thresher.data.errors import DataError, OneLineError
 from thresher.data.labels import list_words
-from thresher.data.layout import AnyLayout, Layout, SettledLayout, has_columns
+from thresher.data.layout import AnyLayout, Layout, has_columns
 from thresher.data.source import Source
 from thresher.engine.protocol import writes
 from thresher.learning.diagnostics.advice import feature_names
@@ -110,13 +110,6 @@ def to_go_on(given: object) -> Model:
     if isinstance(ready, LinearPredictor):
         raise OneLineError(f"the model has only weights: {mention('init')} can start a new model from them")
     return copy(ready)
-
-
-def extend_layout(trained: SettledLayout | None, now: SettledLayout | None) -> SettledLayout | None:
-    """The layout of a model that goes on with data that are read as `now`; new columns are features of it."""
-    if trained is None or now is None:
-        return now or trained
-    return now if {*now.columns} - {*trained.columns} else trained
 
 
 def check_data(

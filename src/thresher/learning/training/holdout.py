@@ -22,7 +22,7 @@ from thresher.data.errors import DataError
 from thresher.data.inputs.matrices import identify
 from thresher.data.layout import grouped_by
 from thresher.data.source import Chunks, MemorySource, Source, SourceWrapper
-from thresher.learning.diagnostics.findings import Finding, no_groups, unlike, weightless_held_out
+from thresher.learning.diagnostics.findings import NO_GROUPS, WEIGHTLESS, Finding
 from thresher.learning.inspection.formatting import format_figure
 from thresher.learning.model.objective import Objective
 from thresher.learning.model.recipe import Recipe
@@ -108,8 +108,6 @@ class Holdout:
     first = 0
     """number of the first row, where the stream goes on with other data"""
     _head: Objective | None = None
-    _names = ""
-    """the name of the groups of the rows"""
 
     def __init__(self, every: HeldOutPart = 0, given: Source | None = None) -> None:
         self.every, self.given = every, None if given is None else identify(given)
@@ -126,8 +124,8 @@ class Holdout:
     def attach(self, recipe: Recipe, source: Source) -> None:
         """Draw with the seed of `recipe`. `DataError` if rows have groups, but are not drawn."""
         self.seed = recipe.seed
-        self._head, self._names = recipe.objective, grouped_by(source.layout)
-        check_ungrouped(self.every, self._names)
+        self._head = recipe.objective
+        check_ungrouped(self.every, grouped_by(source.layout))
 
     def rest(self, source: Source) -> Source:
         """`source` without its held-out rows."""
@@ -187,7 +185,7 @@ class Holdout:
         `words` are the names of the classes, if any.
         """
         if self.weightless:
-            return [weightless_held_out()]
+            return [WEIGHTLESS]
         if not self._read:
             return []
         drawn = not isinstance(self.every, LastRows | MatchingRows)
@@ -198,14 +196,14 @@ class Holdout:
             remedy = f"hold out others, such as {mention(holdout=0.5)}"
             return [Finding("empty-holdout", f"no row was held out, because {reason}: {remedy}")]
         if drawn and not self._named:  # what differs then differs by chance
-            return [no_groups(self._names)] if self._in_groups else []
+            return [NO_GROUPS] if self._in_groups else []
         assert self._head is not None
         held = sum((counts_of(self._head, chunk) for chunk in self._kept), Counter[float]())
         reason = difference(held, learned, named=partial(self._head.named, words=words))
         remedy = f"use another {mention('seed')}, or leave {mention('group')} out"
         if not drawn:
             remedy = f"if rows are not in the order of time, draw those held out, {mention(holdout=0.1)}"
-        return [unlike(reason, remedy)] if reason else []
+        return [Finding("unlike-holdout", f"{reason}: {remedy}")] if reason else []
 
     def source(self) -> Source | None:
         """The source to evaluate on, or None."""
