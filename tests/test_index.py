@@ -113,7 +113,7 @@ def test_memory_follows_the_live_weights(monkeypatch: pytest.MonkeyPatch) -> Non
 @pytest.mark.usefixtures("plainly")
 def test_the_direct_store_refuses_ids_that_are_too_large_and_says_what_to_do() -> None:
     model = model_of("sgd", store="direct")
-    with pytest.raises(OverflowError, match=r"feature id 18446744073709551615 .* use the growing store"):
+    with pytest.raises(OverflowError, match=r"id 18446744073709551615 .* use the growing store"):
         model.learn(Chunk.of_rows([(1.0, {3: 1.0, 2**64 - 1: 1.0})]))
     assert model.examples == 0
     assert model.nonzero == 0

@@ -38,7 +38,10 @@ ARROWS = {
         *("engine.centring", "data.*", "options.messages", "options.synonyms"),
     ),
     # readers in other processes: they know data, not models
-    "cluster": ("engine.compile.jit", "engine.lookup", "data.*", "cluster.*", "options.messages"),
+    "cluster": (
+        *("engine.compile.jit", "engine.lookup", "data.*", "cluster.*"),
+        *("options.data", "options.messages", "options.option"),
+    ),
     # what users may say; each value is parsed by the module that knows its meaning, imported on use
     "options": (
         *("data.*", "options.*", "parts", "plans.folds", "plans.penalties", "learning.files.choice"),

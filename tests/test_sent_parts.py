@@ -51,7 +51,7 @@ def test_fields_are_sent_by_name_and_are_those_of_the_class_there() -> None:
     there = defined("two", "one")
     assert pickle.loads(sent) == there(one=1.0, two=2.0)
     defined("one", "three")
-    with pytest.raises(SpecError, match=r"sent with the fields one, two, but has the fields one, three in"):
+    with pytest.raises(SpecError, match=r"sent with the fields one, two, but has one, three in"):
         pickle.loads(sent)
 
 

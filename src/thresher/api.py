@@ -577,13 +577,12 @@ def report(
     Raises `ModelFileError`, `DataError`, ValueError for wrong options, FileExistsError if `path` exists and
     is not a report, OSError; TypeError if `model` is not a model.
     """
-    options = settle(MeasuringRun, {**reading, "threshold": threshold, "slices": slices}, report)
+    own = {"threshold": threshold, "slices": slices if len(slices) else None}
+    options = settle(MeasuringRun, {**reading, **own}, report)
     if not isinstance(path, str | os.PathLike):
         raise TypeError(f"path must be the name of a file, not {type(path).__name__}; labels are given as y=")
-    if data is None and not (y is None and sample_weight is None and options["offsets"] is None):
-        raise ValueError("labels, weights or offsets are given without data")
-    if data is None and reading:
-        raise ValueError(f"{next(iter(reading))} says how to read data, but no data are given")
+    if data is None and not (y is None and sample_weight is None):
+        raise ValueError("labels or weights are given without data")
     given = data if data is None else with_known_labels(model, data, y, sample_weight)
     found, write = using.report(model, given, Path(path), options)
     if found.test is not None:

@@ -168,7 +168,7 @@ def test_a_checkpoint_is_of_one_old_model(thresher: Thresher) -> None:
         assert thresher("train b.svm -m b --continue a -q").status == 130
     ran = thresher("train b.svm -m b --continue ab --resume -q")
     assert ran.status == 2
-    assert "the checkpoint goes on from another model" in ran.err
+    assert "the checkpoint does not go on from this model" in ran.err
     assert thresher("train b.svm -m b --continue a --resume -q").status == 0
     assert tensors("b") == tensors("whole")
 

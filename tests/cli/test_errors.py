@@ -56,7 +56,7 @@ FAILURES = {
     "train train.svm -m m --holdout none.svm": "none.svm: No such file",
     "train train.svm -m m --on-error quarantine=none/q": "no such directory",
     "train ab.csv -m m --scale max-abs --interact a,b": "column 'a' is scaled by max-abs after interactions",
-    "train ab.csv -m m --scale max-abs --interact b,*": "columns out of --interact ('*')",
+    "train ab.csv -m m --scale max-abs --interact b,*": "after interactions are computed ('*')",
     "train train.svm -m m --rule sgd --loss squared --rate constant:1e30": "finite after example 2: divide",
     "predict train.svm test.svm": "train.svm: not a thresher model",
     "predict empty test.svm": "empty: not a thresher model",

@@ -68,10 +68,10 @@ def test_it_begins_as_sgd_classifier_does() -> None:
     ("options", "given", "said"),
     [
         ({}, {"coef_init": np.ones((1, 4))}, r"coef_init has shape \(1, 4\), expected \(1, 5\)"),
-        ({}, {"coef_init": np.full((1, 5), np.nan)}, "the weight of feature 0 is not finite in float64"),
+        ({}, {"coef_init": np.full((1, 5), np.nan)}, "not finite in float64: feature 0"),
         ({}, {"intercept_init": [1.0, 2.0]}, "intercept_init has 2 numbers, expected 1"),
         ({"rule": "rda"}, {"coef_init": np.ones((1, 5))}, "rda cannot start from given weights"),
-        ({"store": "hashed:8"}, {"coef_init": np.ones((1, 5))}, "a store that is not hashed"),
+        ({"store": "hashed:8"}, {"coef_init": np.ones((1, 5))}, "and no hashed store"),
         ({"fit_intercept": False}, {"intercept_init": [1.0]}, "the model has none"),
     ],
 )
@@ -83,7 +83,7 @@ def test_what_cannot_be_begun_with_is_refused(options: Any, given: Any, said: st
 
 
 def test_texts_have_no_columns_to_begin_with() -> None:
-    with not_compiled(), pytest.raises(ValueError, match="only with columns of a matrix"):
+    with not_compiled(), pytest.raises(ValueError, match="is for columns of a matrix"):
         SparseOnlineClassifier().fit(["a b", "c"], [0, 1], coef_init=np.ones((1, 2)))
 
 

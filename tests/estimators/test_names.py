@@ -63,7 +63,7 @@ def test_names_are_kept_when_asked(name: str) -> None:
 @pytest.mark.parametrize("name", ["table", "dictionaries", "texts"])
 def test_without_asking_there_are_keys(name: str) -> None:
     model = fitted(name)
-    with pytest.raises(ValueError, match=r"feature_keys_ has their keys\): fit with names=True"):
+    with pytest.raises(ValueError, match=r"as feature_keys_ are: fit with names=True"):
         model.get_feature_names_out()
 
 

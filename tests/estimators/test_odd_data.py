@@ -103,7 +103,7 @@ def test_labels_that_are_none(y: Any, error: str) -> None:
         ({"class_weight": [1, 2]}, "class_weight must be a dictionary"),
         ({"average": 10}, "average must be True or False, not 10"),
         ({"n_jobs": 1.5}, "n_jobs must be a whole number or None, not 1.5"),
-        ({"early_stopping": True, "validation_fraction": "a"}, "validation_fraction must be a number"),
+        ({"early_stopping": True, "validation_fraction": "a"}, "validation_fraction must be a share"),
         ({"l1": "much"}, "ft-ftrl: l1 must be a number, not 'much'"),
     ],
     ids=str,

@@ -344,7 +344,7 @@ HEADERS: list[tuple[dict[str, Any], str]] = [
     ({"sample": "0=2"}, "give each label once, with a share in"),
     ({"sample": "x=0.3", "layout": {"format": "svmlight"}}, "the label x is a word, those of the data are"),
     ({"sample": "0=0.3", "loss": "squared"}, "is for classes, not for the loss squared"),
-    ({"calibrate": True, "average": True}, "is that of the last weights"),
+    ({"calibrate": True, "average": True}, "does not work with average"),
     ({"nonzero": -1}, "the header does not match its checksum"),
     ({"intercept": 1}, "recipe.intercept: expected bool, got int"),
     ({"layout": []}, "recipe.layout: expected object | null, got array"),

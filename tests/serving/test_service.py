@@ -566,7 +566,7 @@ def test_a_key_is_for_the_rows_that_it_was_for(model: Path, rows: Chunk, tmp_pat
 
 def test_what_is_kept_is_bounded_in_bytes(model: Path, rows: Chunk, tmp_path: Path) -> None:
     with serving(model, tmp_path / "log", kept_bytes=8000, wait=1000.0) as service:
-        with pytest.raises(RefusedError, match="rows of 8,000 bytes at most can wait") as refused:
+        with pytest.raises(RefusedError, match="at most 8,000 bytes of rows can wait") as refused:
             service.keep([f"{k}" * 1000 for k in range(9)], rows.rows(0, 9)).result()
         assert refused.value.status == 413
         for _ in range(3):  # what goes makes room

@@ -13,8 +13,7 @@ import click
 from thresher.cli import output, saving
 from thresher.cli.parser import DATA, MODEL, Argument, command
 from thresher.options import judging
-from thresher.options.data import JudgingOptions
-from thresher.options.option import Options, UsageError, given_options
+from thresher.options.option import Options, UsageError
 
 _ENDINGS = (".html", ".htm")
 _EXPORTS = (b"written by thresher", b'"thresher_export"', b"\x12\x08thresher")
@@ -92,10 +91,6 @@ def report(model: str, data: list[str], options: Options) -> None:
     """
     from thresher.runs import using
 
-    if not data and (
-        options["slices"] or options["threshold"] is not None or given_options(options, JudgingOptions)
-    ):
-        raise UsageError("--slice, --threshold and the options for reading need data: give DATA after MODEL")
     target = options["output_file"] or Path(f"{model}.html")
     if target.suffix.lower() not in _ENDINGS:
         raise UsageError(f"{target}: a report is an HTML page: name a file that ends in .html")

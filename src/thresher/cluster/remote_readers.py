@@ -9,7 +9,6 @@ should not be forked.
 from __future__ import annotations
 
 import functools
-import operator
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
@@ -17,9 +16,10 @@ from typing import Any, TypeVar, cast
 
 from thresher.data.errors import NoPackageError
 from thresher.data.sources.reader import current_readers
+from thresher.options.data import ElsewhereOptions
+from thresher.options.option import settle
 
 F = TypeVar("F", bound=Callable[..., Any])
-MOST_WORKERS = 1024
 Say = Callable[[str], None]
 
 
@@ -30,8 +30,7 @@ def reading_elsewhere(
     """Within this block, files are read by `workers` processes, of the cluster at `ray` or of this machine.
 
     Does nothing if both are None. Calls `say` with a line when processes are started, `warn` when some are
-    lost or do not start. Raises `NoPackageError`, `NoRayError`, ValueError for
-    a wrong number, TypeError for wrong types.
+    lost or do not start. Raises `NoPackageError`, `NoRayError`.
     """
     if workers is None and ray is None:
         yield
@@ -39,14 +38,6 @@ def reading_elsewhere(
     from thresher.cluster.connection import NoRayError
     from thresher.cluster.readers import RayReaders
 
-    if not isinstance(ray, str | None):
-        raise TypeError(f"ray must be the address of a cluster, such as 'auto', not {ray!r}")
-    if workers is not None:
-        if isinstance(workers, bool) or not hasattr(workers, "__index__"):
-            raise TypeError(f"workers must be a whole number, not {workers!r}")
-        workers = operator.index(workers)
-        if not 1 <= workers <= MOST_WORKERS:
-            raise ValueError(f"workers must be from 1 to {MOST_WORKERS}, not {workers}")
     if ray is not None and ray.strip() in ("", "local"):  # at which Ray would start a cluster, not find one
         raise NoRayError(f"'{ray}' is not the address of a Ray cluster: give HOST:PORT or auto")
     if find_spec("ray") is None:
@@ -67,7 +58,8 @@ def reads_elsewhere(function: F) -> F:
     def reading(*args: Any, workers: int | None = None, ray: str | None = None, **kwargs: Any) -> Any:
         if workers is None and ray is None:  # a row is predicted in 16 µs, and a context would take 2
             return function(*args, **kwargs)
-        with reading_elsewhere(workers, ray):
+        given = settle(ElsewhereOptions, {"workers": workers, "ray": ray})
+        with reading_elsewhere(given["workers"], given["ray"]):
             return function(*args, **kwargs)
 
     return cast(F, reading)

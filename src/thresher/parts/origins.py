@@ -154,10 +154,8 @@ def _receive(kind: str, name: str, module: str, file: str, cls: Any, values: dic
         _load_home(kind, name, module, file)
     made: Any = cls or REGISTRY[kind][name]
     if {*made._fields} != {*values}:
-        raise SpecError(
-            f"the {kind} {name} was sent with the fields {', '.join(values)}, but has the fields"
-            f" {', '.join(made._fields)} in {_place(made)}: use one definition in both processes"
-        )
+        here = f"{', '.join(made._fields)} in {_place(made)}: use one definition in both processes"
+        raise SpecError(f"the {kind} {name} was sent with the fields {', '.join(values)}, but has {here}")
     return made(**values)
 
 
@@ -179,10 +177,8 @@ def _load_home(kind: str, name: str, module: str, file: str) -> None:
         if name not in REGISTRY[kind]:
             raise SpecError(f"{file or module}: defines no {kind} called {name}")
     except (ImportError, SpecError) as error:
-        raise SpecError(
-            f"the {kind} {name} of another process is not known here: {error}: put it in a module that both"
-            " can import"
-        ) from error
+        reason = f"the {kind} {name} of another process is not known here: {error}"
+        raise SpecError(f"{reason}: put it in a module that both can import") from error
 
 
 def _execute(file: Path, path: Path, name: str, stamp: tuple[int, ...]) -> None:
@@ -293,22 +289,15 @@ def check_there(needs: Sequence[Need]) -> None:
         cls = REGISTRY.get(need.kind, {}).get(need.name)
         if cls is None:
             raise SpecError(f"needs the {need.kind} {need.name}{_remedy(need)}")
-        if is_built_in(cls):
-            origin = f"the package {need.package}" if need.package else need.file or "a prompt"
-            raise SpecError(
-                f"needs the {need.kind} {need.name} of {origin}, but thresher has one of its own by now:"
-                " train the model again, or use the version of thresher that made it"
-            )
-        if not need.package:
-            continue
-        here = _origin(cls, need.name)
+        here = {"package": "thresher"} if is_built_in(cls) else _origin(cls, need.name)
         other = here.get("package", need.package)
         # names as package indexes compare them
-        if len({re.sub(r"[-_.]+", "-", one).lower() for one in (other, need.package)}) > 1:
-            raise SpecError(
-                f"needs the {need.kind} {need.name} of the package {need.package}, but the one that is"
-                f" installed is of {other}"
-            )
+        differs = len({re.sub(r"[-_.]+", "-", one).lower() for one in (other, need.package)}) > 1
+        if is_built_in(cls) or (need.package and differs):
+            origin = need.package or need.file or "a prompt"
+            raise SpecError(f"needs the {need.kind} {need.name} of {origin}, but here it is one of {other}")
+        if not need.package:
+            continue
         text = f"made with {need.package} {need.version}; {here.get('version')} is installed"
         if here.get("version", need.version) != need.version and text not in _WARNED:
             _WARNED.add(text)

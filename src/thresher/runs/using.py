@@ -28,7 +28,7 @@ from thresher.learning.inspection.formatting import finite
 from thresher.learning.model.ensemble import Ensemble
 from thresher.learning.model.prediction import ModelOrFile, source_for
 from thresher.options.data import ReadOptions
-from thresher.options.judging import TARGETS
+from thresher.options.judging import TARGETS, MeasuringRun
 from thresher.options.layouts import of_options
 from thresher.options.messages import mention, shell_or_python
 from thresher.options.option import Options, UsageError, given_options
@@ -215,6 +215,8 @@ def report(
     """
     from thresher.reporting import facts, page
 
+    if data is None and (unused := given_options(options, MeasuringRun)):
+        raise UsageError(f"{mention(next(iter(unused)))} needs data")
     target, found = page.check_target(target), facts.facts_of(model)
     if found.model is not None:
         with model_file.naming_file(found.name):

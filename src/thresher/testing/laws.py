@@ -159,12 +159,12 @@ def require_same(law: str, expected: Model, found: Model, what: str) -> None:
     """LawError, which names what differs, unless the states of two models are the same, bit for bit."""
     if fingerprint(expected) == fingerprint(found):
         return
-    first, second = expected.state(), found.state()
-    for name in first:
-        if name not in second or first[name].shape != second[name].shape:
+    first, second, rule = expected.state(), found.state(), expected.rule
+    for name, was in first.items():
+        now = second.get(name)
+        if now is None or was.shape != now.shape:
             raise LawError(f"{law}: {what}, {name} has another size")
-        if first[name].tobytes() != second[name].tobytes():
-            was, now, rule = first[name], second[name], expected.rule
+        if was.tobytes() != now.tobytes():
             columns = {"S": rule.SLOTS, "B": rule.SLOTS, "clock": rule.CLOCK, "bclock": rule.CLOCK}
             names = columns.get(name, ())
             bytes_of = (each.view(np.uint8).reshape(*each.shape, -1) for each in (was, now))

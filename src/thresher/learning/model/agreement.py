@@ -27,9 +27,8 @@ from thresher.data.report import LACKING
 from thresher.data.source import Parsed, Source, Watched
 from thresher.data.sources.parsed import ParsedSource
 from thresher.engine.index import HashedIndex
-from thresher.learning.diagnostics.findings import Finding, TroubleWarning, warn
+from thresher.learning.diagnostics.findings import Finding, warn
 from thresher.learning.model.scaling import NO_MEANS
-from thresher.options.messages import warn_user
 
 SMALL = 1 << 32
 """Keys up to here number features; hashes of names are nearly all larger."""
@@ -87,7 +86,7 @@ def _check_matrix(numbering: Numbering, columns: int, source: Source) -> None:
     if columns != count:
         raise DataError(f"{given}: {right}")
     if low > 0 and any((chunk.span() or (1, 1))[0] == 0 for chunk in source.chunks()):
-        warn_user(f"{given}, and column 0 has values; {right} [shifted-ids]", TroubleWarning)
+        warn([Finding("shifted-ids", f"{given}, and column 0 has values; {right}")])
 
 
 def _compare_ids(trained: Numbering, given: Iterator[Parsed], whole: bool) -> Iterator[Parsed]:
@@ -114,7 +113,7 @@ def _warn_if_shifted(trained: Numbering, low: int, high: int, whole: bool) -> st
         right = f"give the matrix of load_svmlight_file(FILE, n_features={trained.high + 1})"
     ids = f"the data have ids {low} to {high}, the training data had {trained.low} to {trained.high}"
     reason = f"{ids}: if both do not start at the same id, every feature is one place off; {right}"
-    warn_user(f"{reason} [shifted-ids]", TroubleWarning)
+    warn([Finding("shifted-ids", reason)])
     return reason
 
 
@@ -266,11 +265,9 @@ def _alike(
     now = kind_of(source)
     check_kinds(before, now, trained, given)
     if by_position and source.by_position:
-        warn_user(
-            f"{by_position}, so the columns of the table are matched by position, not by name: give them in"
-            " the order of the matrix, or train on a table [by-position]",
-            TroubleWarning,
-        )
+        reason = f"{by_position}, so the columns of the table are matched by position, not by name"
+        remedy = "give them in the order of the matrix, or train on a table"
+        warn([Finding("by-position", f"{reason}: {remedy}")])
     if before.features == IDS and now.features == NAMES:
         return Watched(source, partial(_check_first, True, refusal(before, now, trained, given)))
     return source

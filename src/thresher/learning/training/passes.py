@@ -61,7 +61,7 @@ MANY, FEW, LEAST = 40, 5, 3
 _WORK = 4_000_000
 """Non-zeros in all passes from which there are only `LEAST`: about a tenth of a second."""
 _UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
-_SIZE = re.compile(r"(\d+(?:\.\d+)?) ?([KMGT]?B)?", re.IGNORECASE)
+_SIZE = re.compile(r"(\d+(?:\.\d+(?= ?[KMGTB]))?) ?([KMGT]?B)?", re.IGNORECASE)
 
 
 class Size(NamedTuple):
