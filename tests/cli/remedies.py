@@ -114,7 +114,6 @@ ELSEWHERE = {
     "{}: its lines have no header: add --no-header": "a topic: tests/test_law_of_topics.py",
     "; curl -d removes line ends: use --data-binary": "an option of curl: tests/serving/test_bodies.py",
     ", which {} defines: use --module {}": "tests/test_origins.py",
-    "its rule is unknown: use --module {}": "tests/test_origins.py",
     "weights of features that were never seen: use another --rule": "tests/exporting/test_c.py",
     "a server that learns needs a log: use --learn and --log DIR together": "tests/serving/test_server.py",
     "the log of a server, not a model: thresher log {} shows what it holds": "tests/serving/test_service.py",
@@ -137,6 +136,7 @@ ELSEWHERE = {
     " or use --weight '' to evaluate": "an option with an empty value: tests/cli/test_importance.py",
     "{}, from which --resume continues; this run starts anew and replaces it": STOPPED,
     "the checkpoint {}: leave --continue out": STOPPED,
+    "give the one that was stopped again, with --resume": STOPPED,
     "All weights are zero, so every prediction is the same."
     " Train with a smaller penalty (--l1), or on more data.": "a sentence of the page that report writes",
 }
