@@ -305,7 +305,7 @@ def test_a_model_names_its_package(site: Path, tmp_path: Path) -> None:
     with pytest.raises(ModelFileError, match=NEED):
         Model.load(tmp_path / "m")
     install(site, "first", "1", {"forgetful-sgd": "first"}, rule("ForgetfulSgd"))
-    with pytest.raises(ModelFileError, match="of the package own-package, but the one that is installed is"):
+    with pytest.raises(ModelFileError, match="of own-package, but here it is one of first"):
         Model.load(tmp_path / "m")
 
 
