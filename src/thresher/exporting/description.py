@@ -179,12 +179,25 @@ def describe(model: ModelOrFile) -> RawPrediction:
     predictors = [one.predictor() for one in own]
     first = predictors[0]
     layout = first.layout or SettledLayout()
-    _check(first, layout)
+    lists = next((name for name, kind in layout.kind_of.items() if kind == LIST), "")
+    table, matrix = has_columns(layout), first.numbering is not None and not layout.format
+    shared = table and layout.bits and first.means is not None
+    named = not (table or matrix or layout.format == "svmlight")
+    refused = (
+        (first.shifted, "offsets: train without them"),
+        (first.unmet.any(), f"weights of features that were never seen: use another {mention('rule')}"),
+        (lists, f"column '{lists}', which holds lists: use {mention(ignore=lists)}"),
+        (shared, f"means of keys of few {mention('bits')}: leave it out, or use {mention(centre=False)}"),
+        (named, "features that have names but no columns: train on a table (CSV, Parquet) or on ids"),
+        (not table and layout.interact, f"products of ids: leave {mention('interact')} out"),
+    )
+    if why := next((why for holds, why in refused if holds), ""):
+        raise DataError(f"an export cannot express {why}")
     if first.head.outputs.levels:
         raise DataError(
             "several quantiles are sorted when predicted, which exports do not do: export one each"
         )
-    columns = _columns(layout) if has_columns(layout) else []
+    columns = _columns(layout) if table else []
     head, words = first.head, first.classes
     known = (np.max([one.centred_bias for one in predictors], axis=0) > -np.inf).tolist()
     labels = list(words) or [f"{found.lowest_label:.9g}", "1"] if head.outputs.kind == "one" else list(words)
@@ -209,23 +222,6 @@ def describe(model: ModelOrFile) -> RawPrediction:
         layout.gaps and bool(columns),
         (layout if columns else SettledLayout()).mask,
     )
-
-
-def _check(first: LinearPredictor, layout: SettledLayout) -> None:
-    lists = next((name for name, kind in layout.kind_of.items() if kind == LIST), "")
-    columns, matrix = has_columns(layout), first.numbering is not None and not layout.format
-    shared = columns and layout.bits and first.means is not None
-    named = not (columns or matrix or layout.format == "svmlight")
-    refused = (
-        (first.shifted, "offsets: train without them"),
-        (first.unmet.any(), f"weights of features that were never seen: use another {mention('rule')}"),
-        (lists, f"column '{lists}', which holds lists: use {mention(ignore=lists)}"),
-        (shared, f"means of keys of few {mention('bits')}: leave it out, or use {mention(centre=False)}"),
-        (named, "features that have names but no columns: train on a table (CSV, Parquet) or on ids"),
-        (not columns and layout.interact, f"products of ids: leave {mention('interact')} out"),
-    )
-    if why := next((why for holds, why in refused if holds), ""):
-        raise DataError(f"an export cannot express {why}")
 
 
 def _columns(layout: SettledLayout) -> list[ExportedColumn]:

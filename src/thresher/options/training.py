@@ -58,10 +58,9 @@ def _judge(text: object) -> str:
 
 
 def _svg(value: object) -> Path:
-    from thresher.learning.inspection.plots import check_ending
-
     path = kinds.path(value)
-    check_ending(str(path))
+    if path.suffix.lower() != ".svg":
+        raise kinds.WrongValueError("the name of a file that ends in .svg")
     return path
 
 

@@ -124,24 +124,18 @@ def _check_values_at_birth(kind: str, cls: Any) -> None:
                     raise SpecError(f"{part_name(klass)}: {field} must be {finite}{limit}, not {value:g}")
         made: Any = tuple.__new__(klass, values)
         if kind == "loss":
-            _check_link(made)
+            begin = f"{part_name(klass)}: link"
+            each = [_value_at(begin, "margin", margin, made.link) for margin in (-30.0, 0.0, 30.0)]
+            found = [float(one) for one in each if one is not None]
+            if made.PROBABILITY and not all(low <= high for low, high in pairwise([0.0, *found, 1.0])):
+                at = f"at -30, 0 and 30 it is {', '.join(f'{one:g}' for one in found)}"
+                raise SpecError(f"{begin} of a PROBABILITY must rise within [0, 1]; {at}")
         if kind == "rate":
             _value_at(f"{part_name(klass)}: at", "step", 1.0, made.at)
         return made
 
     cls._field_defaults.update({field: _as_float(value) for field, value in cls._field_defaults.items()})
     cls.__new__ = new
-
-
-def _check_link(loss: Any) -> None:
-    """SpecError unless `link` gives numbers; probabilities that rise with the margin, if it says so."""
-    begin = f"{part_name(type(loss))}: link"
-    each = [_value_at(begin, "margin", margin, loss.link) for margin in (-30.0, 0.0, 30.0)]
-    found = [float(one) for one in each if one is not None]
-    ordered = [0.0, *found, 1.0]
-    if loss.PROBABILITY and not all(low <= high for low, high in pairwise(ordered)):
-        listed = ", ".join(f"{one:g}" for one in found)
-        raise SpecError(f"{begin} of a PROBABILITY must rise within [0, 1]; at -30, 0 and 30 it is {listed}")
 
 
 def _value_at(begin: str, what: str, point: float, method: Callable[[float], Any]) -> Any:

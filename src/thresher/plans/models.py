@@ -16,11 +16,11 @@ from thresher.learning.diagnostics.findings import Finding
 from thresher.learning.files.choice import FrontierTable, choose
 from thresher.learning.files.model_file import FRONTIER, Contents, ModelFileError, save_all
 from thresher.learning.inspection.formatting import format_figure, tab_separated
-from thresher.learning.inspection.plots import check_ending, write
+from thresher.learning.inspection.plots import write
 from thresher.learning.model.model import Model
 from thresher.options.messages import flag_of, mention_command
 from thresher.options.option import UsageError
-from thresher.options.training import BEST
+from thresher.options.training import BEST, PICTURE
 from thresher.plans import budget, frontier
 from thresher.plans.folds import Estimate, Folds
 from thresher.plans.frontier import picture
@@ -193,8 +193,7 @@ class Frontier:
 
     def plot(self, path: str | PathLike[str], which: str | None = None) -> None:
         """Draw loss over the number of weights to an SVG file. Raises OSError, ValueError."""
-        check_ending(fspath(path))
-        check_writable(Path(path))
+        check_writable(replace(PICTURE, name="path").take(path))
         told = self.summary(which)
         write(Path(path), picture(told.points, told.chosen))
 

@@ -159,7 +159,14 @@ class SparseEstimator(BaseEstimator):
                 begin_with(model, self.n_features_in_, coef_init, intercept_init)
             model.head.domain.check(matrix.labels, matrix.targets)
             whole, learned, held, seed = draw_order(self, matrix, weights, groups)
-            count = self._passes_over(model.recipe, matrix, whole)
+            automatic = model.recipe.rule_part.AUTOMATIC
+            if self.calibrate and not automatic and self.passes not in (1, passes.AUTO):
+                raise ValueError("calibrate=True learns from margins of examples that are new: use passes=1")
+            count = 1 if self.calibrate else _PASSES
+            if self.passes != passes.AUTO:
+                count = int(self.passes)
+            elif automatic:
+                count = passes.passes_over(matrix, whole.rows)
             source = MatrixSource(matrix, learned, factors, seed, self._class_names())
             judged = None if held is None else MatrixSource(matrix, held, factors)
             lengths = matrix.indptr[learned.rows + 1] - matrix.indptr[learned.rows]
@@ -305,17 +312,6 @@ class SparseEstimator(BaseEstimator):
         if self.centre is None and self._starts:
             return False  # given weights are for values as they are
         return recipes.is_centred(self._rule(), self.scale, self.centre)
-
-    def _passes_over(self, recipe: recipes.Recipe, matrix: Chunk, whole: matrices.Draw) -> int:
-        """The number of passes over the examples of a matrix, of which `whole` is a draw of all."""
-        automatic = recipe.rule_part.AUTOMATIC
-        if self.calibrate and not automatic:
-            if self.passes not in (1, passes.AUTO):
-                raise ValueError("calibrate=True learns from margins of examples that are new: use passes=1")
-            return 1
-        if self.passes != passes.AUTO:
-            return int(self.passes)
-        return passes.passes_over(matrix, whole.rows) if automatic else _PASSES
 
     def _store(self) -> str:
         if self.store is not None:

@@ -242,19 +242,13 @@ def _importances(run: Run) -> str | None:
             count, total = sums.get(label, (0, 0.0))
             sums[label] = count + 1, total + weight
     means = {label: total / count for label, (count, total) in sorted(sums.items()) if count >= 10}
-    if len(means) > 1 and max(means.values()) >= _UNEQUAL * min(means.values()):
-        return _unequal_importances(run, means)
-    mean = seen.weight / seen.rows
-    if mean < _UNEQUAL or type(recipe.rule_part).RELATIVE_IMPORTANCE:
-        return None
-    reason = f"the importances are {mean:.3g} on average, and each makes a step longer"
-    rule = f"take {mention(rule='ft-ftrl')} or normalized, which need no such scale"
-    return f"{reason}: divide them by their mean, or {rule}"
-
-
-def _unequal_importances(run: Run, means: Mapping[float, float]) -> str:
-    """Importances that differ between classes, with these means, and what helps."""
-    head = run.model.head
+    if len(means) < 2 or max(means.values()) < _UNEQUAL * min(means.values()):
+        mean = seen.weight / seen.rows
+        if mean < _UNEQUAL or type(recipe.rule_part).RELATIVE_IMPORTANCE:
+            return None
+        reason = f"the importances are {mean:.3g} on average, and each makes a step longer"
+        rule = f"take {mention(rule='ft-ftrl')} or normalized, which need no such scale"
+        return f"{reason}: divide them by their mean, or {rule}"
     layout = None if run.source is not None and run.source.weighed_beside else run.model.recipe.layout
     least, most = min(means, key=means.__getitem__), max(means, key=means.__getitem__)
     two = ("negatives", "positives") if head.is_of_two and not run.classes else ()

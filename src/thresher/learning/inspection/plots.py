@@ -13,7 +13,6 @@ from thresher.learning.evaluation.curves import Binned, wilson
 from thresher.learning.model.objective import Objective
 from thresher.learning.training.progress import Curve, Row, Tally
 
-ENDING = ".svg"
 _HALF = 0.5
 """If no share is larger, the axes of the calibration end at the largest: where one class is rare."""
 
@@ -29,12 +28,6 @@ class Stage(NamedTuple):
     features_seen: int
     in_pass: int = 1
     """2: in any later pass"""
-
-
-def check_ending(name: str) -> None:
-    """ValueError for a name that does not end in .svg."""
-    if not name.lower().endswith(ENDING):
-        raise ValueError(f"pictures are written as SVG: name a file that ends in {ENDING}, not {name!r}")
 
 
 def write(path: Path, picture: str) -> None:
