@@ -18,6 +18,7 @@ from thresher.learning.files.model_file import ModelFileError, load_predictor
 USAGE = {
     "train train.svm -m m --rule ftr": "did you mean ftrl?",
     "export model --to javascript": "onnx or json, not 'javascript'; did you mean js?",
+    "train ab.csv -m m --by=": "--by: expected the name or position of a column, not ''",
     "train train.svm -m m --order random": "not 'random'; did you mean once?",
     "train train.svm -m m --l1 1_0": "--l1: expected a number, not '1_0'",
     "train train.svm -m m --l1 1:9:3": "'1:9:3'; for several values, see thresher path and tune",
