@@ -162,6 +162,13 @@ class Chunk:
             **{name: array[lo:hi] for name, array in self.extras().items()},
         )
 
+    def with_features(
+        self, indptr: NDArray[np.int64], keys: NDArray[np.uint64], values: NDArray[np.float32]
+    ) -> Chunk:
+        """These examples with other features, without rests: a tenth of the time of `replace`."""
+        beside = self.place, self.after, self.targets, self.groups, self.cells, self.offsets
+        return Chunk(indptr, keys, values, self.labels, self.weights, *beside)
+
     def pieces(self, most: int, rows: int | None = None) -> Iterator[Chunk]:
         """The rows in order, in chunks of at most `most` stored values, or of one row that has more.
 

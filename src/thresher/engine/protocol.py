@@ -133,6 +133,17 @@ def _in_dtype(value: Any, kinds: tuple[type, ...], dtype: Any) -> Any:
     return tuple.__new__(type(value), (value._asdict() | numbers | never).values())
 
 
+def intercept_of(rule: Any) -> Any:
+    """The rule of the intercept of a rule."""
+    return _intercept_of(rule, tuple(map(type, rule)))
+
+
+@functools.lru_cache(maxsize=256, typed=True)
+def _intercept_of(rule: Any, kinds: tuple[type, ...]) -> Any:
+    """`kinds` as in `_in_dtype`."""
+    return rule.intercept()
+
+
 @in_place
 def snapshot(self, clock, S):
     """The clock as a tuple in the dtype of S: the argument `now` of `weight` and `step`.

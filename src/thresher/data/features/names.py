@@ -303,9 +303,14 @@ def numeric_keys(layout: AnyLayout | None) -> dict[int, str]:
     """The keys of a table's numeric columns, with the names of the columns."""
     if not has_columns(layout):
         return {}
-    names = [name for name, kind in layout.kind_of.items() if kind == NUMERIC]
-    keys = hash_columns(names, layout.seed) & np.uint64(layout.mask)
-    return dict(zip(keys.tolist(), names, strict=True))
+    names = tuple(name for name, kind in layout.kind_of.items() if kind == NUMERIC)
+    return dict(zip(_keys_of(names, layout.seed, layout.mask), names, strict=True))
+
+
+@functools.lru_cache(16)
+def _keys_of(columns: tuple[str, ...], seed: int, mask: int) -> list[int]:
+    keys: list[int] = (hash_columns(columns, seed) & np.uint64(mask)).tolist()
+    return keys
 
 
 def find_names(

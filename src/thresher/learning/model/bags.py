@@ -6,7 +6,7 @@ has its own feed, index, scales and batches. With ``passes="auto"``, each makes 
 alone would get, if all rows can be kept and the store is ``growing``, without admission or samples. A value
 that was never seen, or is missing, has the model of all rows.
 
-A call of the compiled loop takes as long as a hundred rows, so rows of many values are gathered before they
+A call of the compiled loop takes as long as 250 rows, so rows of many values are gathered before they
 are dealt. In later passes, which may come from memory or a cache, rows are known by their numbers: their
 values are kept from the first.
 """
@@ -56,7 +56,7 @@ class ByColumn(Share):
 
     deals = together = True
     recorded = slice(0)
-    worth, most_waiting = 128, 1 << 23  # a call of the compiled loop; 100 MB
+    worth, most_waiting = 256, 1 << 23  # a call of the compiled loop takes as long; 100 MB
 
     def __init__(self, column: str, record: Record | None = None, names: Sequence[str] = ()) -> None:
         """`record` is that of models that go on with other data, and `names` the values that they have."""

@@ -188,8 +188,10 @@ class BatchFeeder:
         hi: int | None = None,
         again: bool = False,
     ) -> None:
-        """Let all `learners` predict, then learn, rows lo <= i < hi of `chunk`. See `Model.learn`."""
-        chunk.check_arrays()
+        """Let all `learners` predict, then learn, rows lo <= i < hi of `chunk`, whose arrays were checked.
+
+        See `Model.learn`.
+        """
         self._take_turn()
         try:
             stop = len(chunk) if hi is None else hi
@@ -321,7 +323,7 @@ class BatchFeeder:
         offsets = None if chunk.offsets is None else read_only(chunk.offsets)
         if chunk.nnz > self._rows.size:
             self._rows = np.empty(chunk.nnz, np.uint32)
-        longest = chunk.nnz if len(chunk) == 1 else int(np.diff(chunk.indptr).max())
+        longest = int((chunk.indptr[1:] - chunk.indptr[:-1]).max())
         fed = [
             _Feeding(one, (one.loop.targets(chunk), chunk.weights, offsets, longest))
             for one in learners

@@ -120,7 +120,8 @@ def is_finite(array: Array) -> bool:
     """Whether all elements are finite; integers always are."""
     if array.dtype.kind != "f" or not array.size:
         return True
-    return math.isfinite(array.min()) and math.isfinite(array.max())  # allocates nothing; NaN propagates
+    # the second way is exact, where squares overflow; none allocates, and NaN propagates
+    return math.isfinite(np.vdot(array, array)) or (math.isfinite(array.min()) and math.isfinite(array.max()))
 
 
 def first_broken(rows: Array) -> int:

@@ -144,7 +144,7 @@ class LaneState(OneState):
 def batch_lanes(loops: Sequence[OneState | ManyState]) -> list[OneState | ManyState]:
     """These loops, which must be untrained, with each `FEW` or more of a kind replaced by lanes of eight."""
     kinds: dict[Any, list[tuple[int, OneState]]] = {}
-    for place, loop in enumerate(loops):
+    for place, loop in enumerate(loops if len(loops) >= FEW else ()):
         coupled = any(writes(type(loop.rule), verb) for verb in ("constrain", "relocate"))
         # an example must change only its own rows, and the state be only rows and clocks
         plain = loop.history is None and loop.calibration is None and not coupled

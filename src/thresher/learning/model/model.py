@@ -229,6 +229,7 @@ class Model(BasePredictor):
         self._check_alone()
         self.record = None
         if isinstance(data, Chunk):
+            data.check_arrays()
             self.feed.learn([self], data, *args, **given)
         else:
             teach(self, data, *args, **given)

@@ -56,11 +56,13 @@ class Part:
         """lanes that were dropped, and why"""
         self.left_at: dict[int, int] = {}
         """the number of examples that each of them has learned"""
+        self.checked = -1
+        """after how many examples the state was last found finite"""
 
     @classmethod
     def of(cls, recipes: Sequence[Recipe]) -> Part:
         """New lanes. ValueError for recipes that cannot learn side by side."""
-        for field, other in product(fields(Recipe), recipes[1:]):
+        for other, field in product(recipes[1:], fields(Recipe) if recipes[1:] else ()):
             mine, theirs = getattr(recipes[0], field.name), getattr(other, field.name)
             if field.name not in OWN and mine != theirs:
                 raise ValueError(f"lanes: {field.name} must be the same for all, not {mine!r} and {theirs!r}")
@@ -83,6 +85,16 @@ class Part:
         if errors and not self.alive:
             raise errors[-1][1]
         return [(k, str(error)) for k, error in errors]
+
+    def check_finite(self) -> None:
+        """Find the lanes with a non-finite weight or other state, if they learned since the last check."""
+        if self.checked != self.feed.learned:
+            for model in [self.models[k] for k in self.alive]:
+                try:
+                    model.check_finite()
+                except DivergedError as error:
+                    model.stop(error)
+            self.checked = self.feed.learned
 
     def drop(self, number: int, reason: str) -> None:
         """Stop a lane for good. Rows that only it needs may be freed."""
@@ -372,7 +384,7 @@ class ModelSet:
         self.flush()
         dealt = self.share.dealt(self.share.noted(rows, 0), self._first_row)
         for number, part in enumerate(self.parts):
-            alive = [part.models[k] for k in part.alive]
+            alive, part.checked = [part.models[k] for k in part.alive], -1
             for model, found in zip(alive, solve(alive, dealt(number), self.share.deviations), strict=True):
                 self._solutions[id(model)] = found
                 if model.curve and model.curve[-1].examples == model.examples:
@@ -394,6 +406,7 @@ class ModelSet:
 
         Raises the `DivergedError` of the last model if none is left.
         """
+        chunk.check_arrays()
         if self.race is None:
             self._learn(chunk, again)
             return
@@ -456,12 +469,9 @@ class ModelSet:
 
     def check_finite(self) -> None:
         """Drop models with a non-finite weight or other state; `DivergedError` if none is left."""
-        models = self.models
-        for model in (models[k] for k in self.alive):
-            try:
-                model.check_finite()
-            except DivergedError as error:
-                model.stop(error)
+        self.flush()
+        for part in self.parts:
+            part.check_finite()
         self._settle()
 
     def _settle(self) -> None:

@@ -12,7 +12,6 @@ first pass (``learn(..., again=True)`` afterwards): if it happened in every pass
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -91,7 +90,7 @@ class Admission:
         rows = (read_only(array) for array in (chunk.indptr, chunk.keys, chunk.values))
         numbers = (self.needed, chance, self._seed, before)
         preparing.admit(self._counters, *numbers, *rows, self._counts, ends, keys, values)
-        return replace(chunk, indptr=ends, keys=keys[: ends[-1]], values=values[: ends[-1]])
+        return chunk.with_features(ends, keys[: ends[-1]], values[: ends[-1]])
 
     def state(self) -> State:
         """The filter."""

@@ -27,7 +27,7 @@ from thresher.engine import averaging, calibrating, kernels, outputs
 from thresher.engine.compile.jit import Kernel
 from thresher.engine.index import Index, Resolved
 from thresher.engine.lookup import resize
-from thresher.engine.protocol import in_dtype, shares_a_clock, snapshot, writes
+from thresher.engine.protocol import in_dtype, intercept_of, shares_a_clock, snapshot, writes
 from thresher.engine.sound import Array, Tensors, beneath, check_tensor, require, under
 from thresher.learning.model.margins import Read, first_rows, margins
 from thresher.learning.model.objective import F64, Objective
@@ -126,7 +126,7 @@ class RuleState:
         average: bool = False,
         calibrate: bool = False,
     ) -> None:
-        self.head, self.rule, self.bias_rule, self.dtype = head, rule, rule.intercept(), dtype
+        self.head, self.rule, self.bias_rule, self.dtype = head, rule, intercept_of(rule), dtype
         self._is_many = bool(inner)
         self.index = index
         self._left = False

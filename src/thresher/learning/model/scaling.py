@@ -29,7 +29,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.data.chunk import Chunk, concat, read_only
+from thresher.data.chunk import Chunk, read_only
 from thresher.data.columns import NUMERIC, matching
 from thresher.data.errors import DataError
 from thresher.data.feature_specs import terms_of
@@ -46,7 +46,7 @@ F32 = NDArray[np.float32]
 Numbers = NDArray[np.uint32]
 
 
-_NO_KEYS = np.zeros(0, np.uint64)
+_NO_KEYS, _START = np.zeros(0, np.uint64), np.zeros(1, np.int64)
 FIRST_ROOM = 1 << 6
 """Features for which there is room at first."""
 
@@ -346,7 +346,7 @@ class Means:
         given = (read_only(one) for one in (chunk.indptr, chunk.keys, chunk.values, rests))
         how = self.kept, counts, self.gaps
         count = preparing.centre(read_only(self.keys), *how, *given, ends, values, keys)
-        return replace(chunk, indptr=ends, keys=keys[:count], values=values[:count], rests=None)
+        return chunk.with_features(ends, keys[:count], values[:count])
 
     def tensors(self) -> Tensors:
         """As stored in a model file."""
@@ -361,6 +361,14 @@ def ones(keys: U64) -> Chunk:
     """An example for each of these features, which is 1, with all others 0: its margin is their weight."""
     count = len(keys)
     return Chunk.from_csr(np.arange(count + 1), keys, np.ones(count), np.zeros(count))
+
+
+def _are_among(keys: U64, known: U64) -> NDArray[np.bool_]:
+    """Which of `keys` are among those `known`, which ascend."""
+    if not len(known):
+        return np.zeros(len(keys), np.bool_)
+    found: NDArray[np.bool_] = known[np.searchsorted(known[:-1], keys)] == keys
+    return found
 
 
 class Centring(Means):
@@ -398,18 +406,24 @@ class Centring(Means):
         parts = list[Chunk]()
         for k in range(first):  # features of the first examples become columns that were zero before
             row = chunk.rows(k, k + 1)
-            new = row.keys[~np.isin(row.keys, self.keys, assume_unique=True)]
-            new = new if self._wanted is None else new[np.isin(new, self._wanted, assume_unique=True)]
-            keys = np.concatenate([self.keys, new])
-            fresh = np.tile([float(before + k), float(before + k), 0.0], (len(new), 1))
-            order = np.argsort(keys)
-            self.keys, self.kept = keys[order], np.concatenate([self.kept, fresh])[order]
+            new = row.keys[~_are_among(row.keys, self.keys)]
+            new = new if self._wanted is None else new[_are_among(new, self._wanted)]
+            if len(new):
+                keys, fresh = np.concatenate([self.keys, new]), np.zeros((len(new), 3))
+                fresh[:, : preparing.CENTRE] = before + k
+                order = np.argsort(keys)
+                self.keys, self.kept = keys[order], np.concatenate([self.kept, fresh])[order]
             parts.append(self.of(row, counts=True))
         rest = chunk if first == 0 else chunk.rows(first, len(chunk))
         if len(rest) and (centred := self.read(rest, before, counts=True)) is not rest:
             rest = centred
             self.drop_columns()
-        return concat([*parts, rest]) if parts else rest
+        if not parts:
+            return rest
+        bases = np.cumsum([0, *(one.nnz for one in parts)])
+        ends = [one.indptr[1:] + base for one, base in zip((*parts, rest), bases, strict=True)]
+        made = (np.concatenate([getattr(one, name) for one in (*parts, rest)]) for name in ("keys", "values"))
+        return chunk.with_features(np.concatenate([_START, *ends]), *made)
 
     def drop_columns(self) -> None:
         """Forget the columns that have left, which are centred no more."""

@@ -419,7 +419,9 @@ class Trainer:
         """Between two examples: add to curve and table, stop or save a checkpoint, whatever is due."""
         done, every = self.models.examples, self.plan.report_every
         since, share = done - self.state.seen.start.examples, self.models.share
-        dear = share.parts > _FEW_PARTS and done < share.worth * share.parts  # rows still wait to be dealt
+        told = self.state.table[-1].examples if self.state.table else self.state.seen.start.examples
+        # of many parts it would take longer than to learn the rows since then, many of which still wait
+        dear = share.parts > _FEW_PARTS and done - told < share.worth * share.parts
         if progress.is_due(done):
             self.models.mark()
             if self.state.position.number == 1 and not dear:
@@ -438,11 +440,12 @@ class Trainer:
 
     def _tell(self) -> None:
         """Add a row to the table, unless no table is kept or no examples were learned since the last row."""
-        model, number, examples = self.model, self._number, self.models.examples
+        examples = self.models.examples
         unchanged = bool(self.state.table) and self.state.table[-1].examples == examples
         if unchanged or self.plan.report_every is None:
             return
         self.models.check_finite()
+        model, number = self.model, self._number
         sums = model.tally if number == 1 else model.repeated
         seconds, compiling = self._seconds_spent()
         row = Row(

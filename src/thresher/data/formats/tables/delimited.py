@@ -64,7 +64,9 @@ from thresher.data.text.sorting import FEW, room_for_sorting
 from thresher.data.text.spelling import ROOM
 from thresher.options.messages import mention
 
-_QUOTE, _NEWLINE = b'"\n'
+_QUOTE, _NEWLINE, _RETURN = b'"\n\r'
+_PLAIN = 32
+"""Most bytes of a cell that is read together with those of other rows"""
 _SAMPLE = 100
 """Rows that show what a column of a later file holds"""
 _WITH_QUOTES = f"quotes have no meaning in TSV: read it with {choosing.CSV_OF_TABS}"
@@ -288,6 +290,14 @@ TextRow = tuple[list[str], bool]
 not, the row is bad, whatever a filter says"""
 
 
+class _Decoded(dict[bytes, str]):
+    """Cells as texts."""
+
+    def __missing__(self, cell: bytes) -> str:
+        self[cell] = text = str(cell, "utf-8", "backslashreplace")
+        return text
+
+
 class RowParser(TableParser, ABC):
     """Parses blocks of lines whose rows have cells into chunks; formats say where cells are."""
 
@@ -330,24 +340,42 @@ class RowParser(TableParser, ABC):
         """The side columns of the rows that a filter leaves, with blank lines for the others, so many."""
         if not (names := kinds.side_columns(self._reading.sliced)):
             return block, 0, {}
-        lines = block.text[begin : block.size].tobytes().split(b"\n")[:-1]
-        rows = {k: row for k, row in enumerate(map(self._reader(kinds, names), lines)) if row}
-        excluded = list[int]()
+        whole = block.text[begin : block.size]
+        starts = np.append(0, np.flatnonzero(whole == _NEWLINE) + 1)
+        read, cells = self._reader(kinds, names), np.full((len(starts) - 1, len(names)), "", object)
+        is_row, is_sound = np.ones((2, len(cells)), bool)
+        odd = self._read_plain(kinds, names, whole, starts, cells, is_sound)
+        for k in np.flatnonzero(odd).tolist():
+            row = read(whole[starts[k] : starts[k + 1] - 1].tobytes())
+            is_row[k] = row is not None
+            if row is not None:
+                cells[k], is_sound[k] = row
+        excluded = np.zeros(0, np.int64)
         if kinds.where:
-            sound = {k: row for k, (row, is_sound) in rows.items() if is_sound}
-            tested = {name: [row[c] for row in sound.values()] for c, name in enumerate(names)}
-            kept = kinds.where.rows(tested, len(sound))
-            excluded = np.delete(np.array([*sound], int), kept).tolist()
-            for k in excluded:
+            sound = np.flatnonzero(is_row & is_sound)
+            tested = {name: cells[sound, c].tolist() for c, name in enumerate(names)}
+            excluded = np.delete(sound, kinds.where.rows(tested, len(sound)))
+            is_row[excluded], lines = False, whole.tobytes().split(b"\n")
+            for k in excluded.tolist():
                 lines[k] = b""
-                del rows[k]
-            left, text = b"\n".join([*lines, b""]), block.text.copy()
+            left, text = b"\n".join(lines), block.text.copy()
             text[begin:] = 0
             text[begin : begin + len(left)] = np.frombuffer(left, np.uint8)
             block = block._replace(text=text, size=begin + len(left))
             names = kinds._replace(where=None).side_columns(self._reading.sliced)
-        cells = {name: [row[c] for row, _ in rows.values()] for c, name in enumerate(names)}
-        return block, len(excluded), cells
+        return block, len(excluded), {name: cells[is_row, c].tolist() for c, name in enumerate(names)}
+
+    def _read_plain(
+        self,
+        kinds: ColumnEncodings,
+        names: Sequence[str],
+        text: NDArray[np.uint8],
+        starts: NDArray[np.int64],
+        cells: NDArray[np.object_],
+        is_sound: NDArray[np.bool_],
+    ) -> NDArray[np.bool_]:
+        """Read the cells of plain lines at once; which lines, from `starts` on, are others: here, all."""
+        return np.ones(len(cells), np.bool_)
 
     def _spare(self, block: Block, kinds: ColumnEncodings) -> int:
         """Entries besides one for each byte of a block that must be free for its rows."""
@@ -467,6 +495,39 @@ class DelimitedParser(RowParser):
             return texts, bare.count(dialect.delimiter) == count - 1
 
         return read
+
+    def _read_plain(
+        self,
+        kinds: ColumnEncodings,
+        names: Sequence[str],
+        text: NDArray[np.uint8],
+        starts: NDArray[np.int64],
+        cells: NDArray[np.object_],
+        is_sound: NDArray[np.bool_],
+    ) -> NDArray[np.bool_]:
+        """As in `RowParser`; others have quotes, NULs or long cells, are blank, or perhaps a header."""
+        delimiter, begins, ends = self._dialect.delimiter[0], starts[:-1], starts[1:] - 1
+        ends = ends - ((ends > begins) & (text[ends - 1] == _RETURN))
+        others = np.flatnonzero((text == 0) | (text == _QUOTE))
+        odd = (np.diff(np.searchsorted(others, starts)) > 0) | (begins == ends)
+        odd |= np.isin(ends - begins, len(kinds.header) + np.array([0, len(MARK)])) & (len(kinds.header) > 0)
+        at = np.flatnonzero(text == delimiter)
+        first = np.searchsorted(at, starts)
+        found, at = np.diff(first), np.append(at, len(text))
+        is_sound[:] = found == len(kinds.names) - 1
+        for c, name in enumerate(names):
+            place = kinds.names.index(name) if name in kinds.names else MOST_COLUMNS
+            has = found >= place
+            begin = begins if place == 0 else at[np.where(has, first[:-1] + place - 1, 0)] + 1
+            sizes = np.where(found > place, at[np.where(has, first[:-1] + place, 0)], ends) - begin
+            odd |= has & (sizes > _PLAIN)
+            plain = np.flatnonzero(has & ~odd)
+            width = int(sizes[plain].max(initial=1))
+            within = np.arange(width) < sizes[plain, np.newaxis]
+            letters_at = np.where(within, begin[plain, np.newaxis] + np.arange(width), 0)
+            texts = np.where(within, text[letters_at], 0).astype(np.uint8).view(f"S{width}")
+            cells[plain, c] = [*map(_Decoded().__getitem__, texts[:, 0].tolist())]
+        return odd
 
     def _bad_line(self, block: Block, start: int, at: int, code: int, line: int) -> BadLine:
         column, outcome = divmod(code, line_status.OUTCOMES)
