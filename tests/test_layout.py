@@ -125,11 +125,11 @@ ROOMS = ("text", "files", "features", "sources", "formats.lines", "formats.table
 # folder -> the most lines that its modules may have, those of code, and those of code that check, raise
 # or explain (tests/code_lines.py): who adds says in the same commit what goes, or raises one and says why
 SIZES = {
-    "all": Size(57_815, 29_115, 4_225),
-    "data": Size(16_830, 9_135, 1_043),
-    "learning": Size(13_270, 6_808, 1_654),
+    "all": Size(57_932, 29_175, 4_229),
+    "data": Size(16_906, 9_174, 1_043),
+    "learning": Size(13_300, 6_827, 1_658),
     "parts": Size(5_244, 2_074, 201),
-    "engine": Size(4_718, 2_162, 122),
+    "engine": Size(4_729, 2_164, 122),
     "plans": Size(2_972, 1_535, 249),
     "serving": Size(2_646, 1_538, 163),
     "options": Size(2_154, 954, 179),

@@ -4,18 +4,22 @@ import datetime
 import json
 from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from tests.covering import covering
 from tests.data.reference import read_all, rows_of
 from tests.data.tables import Streamed
 from thresher.data import Chunk, DataError, open_source, table_source
 from thresher.data.formats.tables import arrow_files as tables_module
+from thresher.data.formats.tables.delimited import DelimitedParser, RowParser
 from thresher.data.formats.tables.where import conditions_in
 from thresher.data.layout import Layout
 
@@ -276,6 +280,35 @@ def test_cells_of_csv(where: str, tmp_path: Path) -> None:
         assert ids == [str(k) for k in kept]
         assert [one.line for one in source.report.first_bad] == [52]
         assert (source.report.lines, source.report.blank) == (len(kept) + 4, 3)
+
+
+ODD_CELLS = "a", "Ä", "x" * 32, "x" * 33, "", " ", '"q"', '"a,b"', '"un', 'mid"dle', "\0", "z\r", "label"
+ODD_LINES = "", "\r", "label,n,city", '"label","n",CITY', "1", "1,2", "1,2,3,4", "1,2,\r"
+
+
+@given(st.data())
+@settings(deadline=None, max_examples=60)
+def test_cells_are_the_same_whether_lines_are_read_together_or_one_by_one(data: st.DataObject) -> None:
+    """Quotes, line ends, headers, missing and surplus cells among plain lines, in CSV and TSV."""
+    separator, where = data.draw(st.sampled_from(",\t")), data.draw(st.sampled_from(["", "city = 'a'"]))
+    cells = st.sampled_from(ODD_CELLS) | st.text("ab\u00df", max_size=3)
+    plain_lines = st.tuples(st.sampled_from("01"), st.sampled_from(["1", "2.5", ""]), cells).map(",".join)
+    lines = data.draw(st.lists(plain_lines | st.sampled_from(ODD_LINES), min_size=1, max_size=30))
+    text = "\n".join(["label,n,city", "1,1,a", *lines]).replace(",", separator)
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / ("a.csv" if separator == "," else "a.tsv")
+        path.write_bytes(text.encode() + b"\n")
+
+        def found() -> list[Any]:
+            source = open_source(path, where=where, on_error="skip")
+            source.sliced = ["city", "n", "city"]
+            read = [(rows_of(one), one.cells is not None and one.cells.tolist()) for one in source.chunks()]
+            return [read, source.report]
+
+        together = found()
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(DelimitedParser, "read_plain", RowParser.read_plain)
+            assert found() == together
 
 
 @pytest.mark.parametrize("where", ["b >= 1", "b < 0", "b is null"])

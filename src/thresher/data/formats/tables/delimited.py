@@ -344,7 +344,7 @@ class RowParser(TableParser, ABC):
         starts = np.append(0, np.flatnonzero(whole == _NEWLINE) + 1)
         read, cells = self._reader(kinds, names), np.full((len(starts) - 1, len(names)), "", object)
         is_row, is_sound = np.ones((2, len(cells)), bool)
-        odd = self._read_plain(kinds, names, whole, starts, cells, is_sound)
+        odd = self.read_plain(kinds, names, whole, starts, cells, is_sound)
         for k in np.flatnonzero(odd).tolist():
             row = read(whole[starts[k] : starts[k + 1] - 1].tobytes())
             is_row[k] = row is not None
@@ -365,7 +365,7 @@ class RowParser(TableParser, ABC):
             names = kinds._replace(where=None).side_columns(self._reading.sliced)
         return block, len(excluded), {name: cells[is_row, c].tolist() for c, name in enumerate(names)}
 
-    def _read_plain(
+    def read_plain(
         self,
         kinds: ColumnEncodings,
         names: Sequence[str],
@@ -496,7 +496,7 @@ class DelimitedParser(RowParser):
 
         return read
 
-    def _read_plain(
+    def read_plain(
         self,
         kinds: ColumnEncodings,
         names: Sequence[str],
@@ -509,7 +509,7 @@ class DelimitedParser(RowParser):
         delimiter, begins, ends = self._dialect.delimiter[0], starts[:-1], starts[1:] - 1
         ends = ends - ((ends > begins) & (text[ends - 1] == _RETURN))
         others = np.flatnonzero((text == 0) | (text == _QUOTE))
-        odd = (np.diff(np.searchsorted(others, starts)) > 0) | (begins == ends)
+        odd: NDArray[np.bool_] = (np.diff(np.searchsorted(others, starts)) > 0) | (begins == ends)
         odd |= np.isin(ends - begins, len(kinds.header) + np.array([0, len(MARK)])) & (len(kinds.header) > 0)
         at = np.flatnonzero(text == delimiter)
         first = np.searchsorted(at, starts)
