@@ -120,8 +120,12 @@ def is_finite(array: Array) -> bool:
     """Whether all elements are finite; integers always are."""
     if array.dtype.kind != "f" or not array.size:
         return True
-    # the second way is exact, where squares overflow; none allocates, and NaN propagates
-    return math.isfinite(np.vdot(array, array)) or (math.isfinite(array.min()) and math.isfinite(array.max()))
+    # Squares may overflow, so the second way decides; NaN propagates in both. For more than 10,000 numbers
+    # of float64, BLAS starts threads that wait busily for milliseconds.
+    quick = array.itemsize < 8 or array.size <= 10_000
+    if quick and math.isfinite(np.vdot(array, array)):
+        return True
+    return math.isfinite(array.min()) and math.isfinite(array.max())
 
 
 def first_broken(rows: Array) -> int:
