@@ -125,8 +125,8 @@ ROOMS = ("text", "files", "features", "sources", "formats.lines", "formats.table
 # folder -> the most lines that its modules may have, those of code, and those of code that check, raise
 # or explain (tests/code_lines.py): who adds says in the same commit what goes, or raises one and says why
 SIZES = {
-    "all": Size(57_936, 29_178, 4_229),
-    "data": Size(16_906, 9_174, 1_043),
+    "all": Size(57_942, 29_184, 4_229),
+    "data": Size(16_912, 9_180, 1_043),
     "learning": Size(13_304, 6_830, 1_658),
     "parts": Size(5_244, 2_074, 201),
     "engine": Size(4_729, 2_164, 122),

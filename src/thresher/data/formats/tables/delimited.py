@@ -67,6 +67,8 @@ from thresher.options.messages import mention
 _QUOTE, _NEWLINE, _RETURN = b'"\n\r'
 _PLAIN = 32
 """Most bytes of a cell that is read together with those of other rows"""
+_TOGETHER = 1 << 14
+"""Most rows whose cells are read together"""
 _SAMPLE = 100
 """Rows that show what a column of a later file holds"""
 _WITH_QUOTES = f"quotes have no meaning in TSV: read it with {choosing.CSV_OF_TABS}"
@@ -510,7 +512,10 @@ class DelimitedParser(RowParser):
         ends = ends - ((ends > begins) & (text[ends - 1] == _RETURN))
         others = np.flatnonzero((text == 0) | (text == _QUOTE))
         odd: NDArray[np.bool_] = (np.diff(np.searchsorted(others, starts)) > 0) | (begins == ends)
-        odd |= np.isin(ends - begins, len(kinds.header) + np.array([0, len(MARK)])) & (len(kinds.header) > 0)
+        if kinds.header:
+            firsts = np.array([*kinds.header[:1], *kinds.header[:1].upper(), MARK[0]], np.uint8)
+            lengths = len(kinds.header), len(kinds.header) + len(MARK)
+            odd |= np.isin(text[begins], firsts) & np.isin(ends - begins, lengths)
         at = np.flatnonzero(text == delimiter)
         first = np.searchsorted(at, starts)
         found, at = np.diff(first), np.append(at, len(text))
@@ -521,12 +526,13 @@ class DelimitedParser(RowParser):
             begin = begins if place == 0 else at[np.where(has, first[:-1] + place - 1, 0)] + 1
             sizes = np.where(found > place, at[np.where(has, first[:-1] + place, 0)], ends) - begin
             odd |= has & (sizes > _PLAIN)
-            plain = np.flatnonzero(has & ~odd)
-            width = int(sizes[plain].max(initial=1))
-            within = np.arange(width) < sizes[plain, np.newaxis]
-            letters_at = np.where(within, begin[plain, np.newaxis] + np.arange(width), 0)
-            texts = np.where(within, text[letters_at], 0).astype(np.uint8).view(f"S{width}")
-            cells[plain, c] = [*map(_Decoded().__getitem__, texts[:, 0].tolist())]
+            read, every = _Decoded(), np.flatnonzero(has & ~odd)
+            for lo in range(0, len(every), _TOGETHER):
+                plain = every[lo : lo + _TOGETHER]
+                size, place_in = sizes[plain, np.newaxis], np.arange(max(1, sizes[plain].max()))
+                letters_at = np.minimum(begin[plain, np.newaxis] + place_in, len(text) - 1)
+                texts = np.where(place_in < size, text[letters_at], np.uint8(0)).view(f"S{len(place_in)}")
+                cells[plain, c] = [read[cell] for cell in texts[:, 0].tolist()]
         return odd
 
     def _bad_line(self, block: Block, start: int, at: int, code: int, line: int) -> BadLine:
