@@ -125,16 +125,16 @@ ROOMS = ("text", "files", "features", "sources", "formats.lines", "formats.table
 # folder -> the most lines that its modules may have, those of code, and those of code that check, raise
 # or explain (tests/code_lines.py): who adds says in the same commit what goes, or raises one and says why
 SIZES = {
-    "all": Size(57_942, 29_184, 4_229),
-    "data": Size(16_912, 9_180, 1_043),
-    "learning": Size(13_304, 6_830, 1_658),
+    "all": Size(57_959, 29_192, 4_230),
+    "data": Size(16_924, 9_186, 1_049),
+    "learning": Size(13_311, 6_833, 1_658),
     "parts": Size(5_244, 2_074, 201),
     "engine": Size(4_729, 2_164, 122),
-    "plans": Size(2_972, 1_535, 249),
-    "serving": Size(2_646, 1_538, 163),
-    "options": Size(2_154, 954, 179),
+    "plans": Size(2_980, 1_541, 249),
+    "serving": Size(2_648, 1_538, 163),
+    "options": Size(2_152, 952, 179),
     "sklearn": Size(1_385, 705, 119),
-    "cli": Size(1_782, 804, 144),
+    "cli": Size(1_772, 799, 139),
     "cluster": Size(916, 504, 52),
     "river": Size(256, 81, 9),
     "reporting": Size(954, 570, 44),

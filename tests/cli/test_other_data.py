@@ -94,7 +94,7 @@ def test_words_as_labels_for_a_model_of_numbers(thresher: Thresher, words: tuple
     rows = [row | {"click": words[k % 2]} for k, row in enumerate(ROWS)]
     Path("w.csv").write_text(delimited(rows, ","))
     Path("w.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    said = "the labels in training were 0 and 1: write these in place of words"
+    said = "the labels in training were 1, and 0 or -1: write these in place of words"
     for name in ("csv", "jsonl"):
         ran = thresher(f"evaluate m w.{name} --format {name}")
         assert ran.err.endswith(f"found '{words[0]}'; {said}\n"), ran.err

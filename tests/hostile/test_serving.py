@@ -63,7 +63,7 @@ def test_a_full_disk_stops_learning_until_there_is_room(folder: Path, small_disk
             refused += status == 503
             assert status in (200, 503), told
         assert refused > 100
-        assert b"No space left" in told
+        assert b"the disk is full" in told
         assert asked(port, "/predict", ROW)[0] == 200
         filler.unlink()
         until(lambda: asked(port, "/learn", ROW)[0] == 200)

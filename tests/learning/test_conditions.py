@@ -356,6 +356,12 @@ def test_separate_data_of_one_class() -> None:
     assert not told(thresher.train, holdout=held.rows(0, 9))
 
 
+def test_separate_data_meet_no_class_before_the_data_do() -> None:
+    Path("d.csv").write_text("label,a\nb,1\nc,2\nb,1\n")
+    Path("held.csv").write_text("label,a\nd,1\nc,2\n")
+    assert thresher.train("d.csv", outputs="classes", holdout="held.csv").classes == ("b", "c", "d")
+
+
 def test_groups_that_no_row_has() -> None:
     assert "no row has a group" in told(thresher.train, groups=[""] * HELD, holdout=0.1)["no-groups"]
     assert not told(thresher.train, groups=USERS, holdout=0.1)

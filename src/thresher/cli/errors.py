@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 from collections.abc import Sequence
 
 from thresher.options.option import Options
@@ -48,7 +47,7 @@ def status_and_line(error: Exception) -> tuple[int, str]:
         return FAILED, ""
     import click
 
-    from thresher.data.errors import NothingNewError, OneLineError, printable
+    from thresher.data.errors import NothingNewError, OneLineError, printable, reason_of
     from thresher.learning.model.divergence import DivergedError
     from thresher.options.messages import as_shown, on_the_command_line
     from thresher.options.option import UsageError
@@ -74,12 +73,3 @@ def status_and_line(error: Exception) -> tuple[int, str]:
         elif not isinstance(error, OneLineError | DivergedError | OverflowError | WarnedError):
             raise error
         return status, printable(as_shown(f"thresher: {text}"))
-
-
-def reason_of(error: OSError) -> str:
-    """The reason of a system error, in plain words where we have them."""
-    if error.errno == errno.ENOSPC:
-        return "the disk is full"
-    if error.errno == errno.EBADF and not error.filename:
-        return "standard output is closed"
-    return error.strerror or str(error)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from thresher.cli import signals
-from thresher.cli.errors import reason_of
+from thresher.data.errors import reason_of
 from thresher.options.option import Options
 
 if TYPE_CHECKING:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -30,13 +31,22 @@ class DataError(OneLineError):
     """Data that cannot be read; the message names the source and the reason."""
 
 
+def reason_of(error: OSError) -> str:
+    """The reason of a system error, in plain words where we have them."""
+    if error.errno == errno.ENOSPC:
+        return "the disk is full"
+    if error.errno == errno.EBADF and not error.filename:
+        return "standard output is closed"
+    return error.strerror or str(error)
+
+
 @contextmanager
 def system_errors(about: object, kind: type[DataError] = DataError) -> Iterator[None]:
     """Turn errors of the system into those of a `kind` that say what they are about."""
     try:
         yield
     except OSError as error:
-        raise kind(f"{about}: {error.strerror}") from error
+        raise kind(f"{about}: {reason_of(error)}") from error
 
 
 class NothingNewError(DataError):

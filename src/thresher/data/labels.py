@@ -191,8 +191,9 @@ NAME_WORDS = f"; to use words as labels, name them: {mention(classes='WORD,WORD,
 
 def trained_on(domain: Domain) -> str:
     """The hint for a model in place of `NAME_WORDS`: the labels that it was trained on."""
-    low, high = max(domain.low, 0.0) if domain.name == "binary" else domain.low, domain.high
-    known = f"{low:g} and {high:g}" if high - low == 1 else f"from {low:g} to {high:g}"
+    low, high = f"{domain.low:g}", f"{domain.high:g}"
+    known = f"{low} and {high}" if domain.high - domain.low == 1 else f"from {low} to {high}"
+    known = "1, and 0 or -1" if domain.name == "binary" else known
     return f"; the labels in training were {known}: write these in place of words"
 
 

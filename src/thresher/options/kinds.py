@@ -190,9 +190,9 @@ def one_of(names: Collection[str], value: Any) -> str:
     return str(value)
 
 
-def column(value: Any, wanted: str = "the name or position of a column", empty: bool = True) -> str:
-    """The name of a column, maybe `empty`, or its number, counted from 1, as text. `WrongValueError`."""
-    if isinstance(value, str) and (value or empty):
+def column(value: Any, wanted: str = "the name or position of a column") -> str:
+    """The name of a column, which is not empty, or its number, counted from 1, as text. `WrongValueError`."""
+    if isinstance(value, str) and value:
         return value
     if (number := _whole(value)) is None:
         raise WrongValueError(wanted)
@@ -208,10 +208,8 @@ def names(value: Any, wanted: str = "names or positions of columns") -> tuple[st
 
 
 TEXT, FILLED, FILE = Text(text), Text(partial(text, empty=False)), Text(path)
-COLUMN = Text(column, unquote, in_list, columns=True)
+COLUMN = Text(column, lambda text: column(unquote(text)), in_list, columns=True)
 """A column: its name, in double quotes if it has a comma, or its number"""
-ONE_COLUMN = Text(lambda text: column(unquote(text), empty=False), write=in_list, columns=True)
-"""The same on the command line, but not empty"""
 COLUMNS = Text(names, write=as_list, columns=True)
 """A list with commas between"""
 WORDS = Text(partial(names, wanted="texts"), write=as_list)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from threading import Timer
@@ -51,6 +52,9 @@ from thresher.options.layouts import layout_asked, of_options
 from thresher.options.messages import mention
 from thresher.options.model import RecipeOptions
 from thresher.options.option import Options, UsageError, given_options, options_of
+
+_LOOKED_AT = 1 << 16
+"""Bytes of a hold-out that are parsed before training"""
 
 
 def _may_have_classes(loss: object, outputs: str | None) -> bool:
@@ -257,7 +261,7 @@ def holdout_of(
     """The source of separate data to judge by, None if there are none. `UsageError`, `DataError`.
 
     Its bad lines are skipped, and not collected, unless bad lines of the data are errors. It may be read only
-    `once` if that is enough.
+    `once` if that is enough. What is empty, or binary, is refused before anything is learned.
     """
     if held is None:
         return None
@@ -269,7 +273,11 @@ def holdout_of(
     if [*source.names, *found.names].count("-") > 1:
         raise UsageError("standard input cannot be both the data and the hold-out")
     OnError(read["on_error"], found.names)
-    return check_holdout(source, found)
+    checked = check_holdout(source, found)
+    if found.rereadable:  # with a domain of its own, since classes are met in the order of the data
+        with closing(as_source(held, domain, **options, block_bytes=_LOOKED_AT).chunks()) as chunks:
+            next(chunks, None)
+    return checked
 
 
 def classes_in(

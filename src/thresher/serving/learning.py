@@ -19,8 +19,10 @@ from typing import Any
 import numpy as np
 
 from thresher.data.chunk import Chunk, StreamPosition
+from thresher.data.errors import reason_of
 from thresher.data.log import segments
 from thresher.data.log.source import LiveLog, NoExamplesError
+from thresher.learning.evaluation.curves import dot
 from thresher.learning.files import model_file
 from thresher.learning.model.model import Model
 from thresher.learning.training import progress
@@ -184,8 +186,8 @@ class Learning:
                 found = np.asarray(self.model.respond(self.model.margins(some), output), np.float64)
                 each = chunk.weights.astype(np.float64)
                 looked = float(each.sum())
-                predicted = float(found @ some.weights) * looked / seen
-                labels = float((chunk.labels > 0 if head.has_probabilities else chunk.labels) @ each)
+                predicted = dot(found, some.weights) * looked / seen
+                labels = dot(each, chunk.labels > 0 if head.has_probabilities else chunk.labels)
             yield
         report, skipped = self._run.trainer.state.position.report, self.skipped
         self.learned, self.skipped = self._place.line, report.skipped
@@ -220,7 +222,7 @@ class Learning:
             self.nonzero = ended.nonzero
             self.saved, self.saved_offset = self.learned, self._place.offset
         except OSError as error:  # such as a full disk: the log has all that a later snapshot needs
-            trouble = f"no snapshot was written: {error.strerror}"
+            trouble = f"no snapshot was written: {reason_of(error)}"
         if trouble and trouble != self.trouble:
             self._say(trouble)
         self.trouble = trouble

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from thresher.data.errors import reason_of
 from thresher.data.files.paths import is_log
 from thresher.data.log import segments
 from thresher.data.log.origin import LogOrigin
@@ -159,7 +160,7 @@ class LogWriter:
             full = error.errno in _NO_ROOM and not lost
             self.failed = not full
             kind = LogFullError if full else LogFailedError
-            raise kind(f"{self._segment.path}: {error.strerror}") from error
+            raise kind(f"{self._segment.path}: {reason_of(error)}") from error
 
     def roll_if_due(self, now: int) -> bool:
         """Go on in a new segment if this one is long, or old in microseconds since 1970; whether it was.

@@ -42,7 +42,7 @@ class Binned:
         if self._odds:
             with np.errstate(divide="ignore"):
                 places = np.log(predicted) - np.log1p(-predicted)
-            self._squares += float(weights @ (predicted - truth) ** 2)
+            self._squares += dot(weights, (predicted - truth) ** 2)
         with np.errstate(over="ignore"):
             bits = (places.astype(np.float32) + np.float32(0)).view(np.uint32)
         ascending = np.where(bits >> 31, ~bits, bits | np.uint32(1 << 31))  # cells ascend with predictions
@@ -50,7 +50,7 @@ class Binned:
         for sums, values in zip(self._sums, (weights, weights * predicted, weights * truth), strict=True):
             np.add.at(sums, cells, values)
         self._weight += float(weights.sum())
-        self._weights_squared += float(weights @ weights)
+        self._weights_squared += dot(weights, weights)
 
     def bins(self) -> list[dict[str, float]]:
         """Weight, mean prediction and mean outcome of each quantile bin; equal predictions share a bin."""
@@ -133,9 +133,14 @@ def error_of_mean(
     return math.sqrt(spread * count / (count - 1)) / weight
 
 
-def dot(one: F64, other: F64) -> float:
-    """Sum of products of two vectors ``(n,)``; not by BLAS, whose threads wait busily for larger ones."""
-    return float(np.einsum("i,i", one, other))
+def weighted_sum(weights: F64, values: Array) -> F64:
+    """Of rows ``(n,)`` or ``(n, outputs)``; not by BLAS, whose threads wait busily after larger products."""
+    return np.asarray(np.einsum("i,i...", weights, values))
+
+
+def dot(one: F64, other: Array) -> float:
+    """Sum of products of two vectors ``(n,)``, as `weighted_sum` has it."""
+    return float(weighted_sum(one, other))
 
 
 MOST = 200
@@ -196,7 +201,7 @@ class Ranking:
         down, up = self._down, self._up
         if not up[-1]:
             return None
-        return float(np.diff(up) @ (up[1:] / (up[1:] + down[1:])) / up[-1])
+        return dot(np.diff(up), up[1:] / (up[1:] + down[1:])) / float(up[-1])
 
     def top(self, part: float) -> dict[str, float | None]:
         """Figures of this share of the importance with the largest scores, if they are predicted positive.
@@ -235,7 +240,7 @@ class Ranking:
         each = np.where(positive, missed * (scores <= threshold), false_alarm * (scores > threshold))
         own = weights * each
         total, weight = float(own.sum()), float(weights.sum())
-        sums = weight, float(weights @ weights), total, float(own @ own), float(own @ weights)
+        sums = weight, dot(weights, weights), total, dot(own, own), dot(own, weights)
         error, mean = error_of_mean(len(scores), *sums), total / weight
         low, high = (
             (None, None) if error is None else (max(mean - NORMAL * error, 0.0), mean + NORMAL * error)

@@ -56,8 +56,8 @@ class Evaluation:
             self.high = max(self.high, float(labels.max(initial=-np.inf)))
         elif self.head.outputs.kind == "labels":
             claimed = self.head.positive(margins, self.threshold)
-            self._hits += float((weights @ (claimed & (labels > 0))).sum())
-            self._claims += float((weights @ (claimed.astype(int) + (labels > 0))).sum())
+            self._hits += dot(weights, (claimed & (labels > 0)).sum(axis=1))
+            self._claims += dot(weights, (claimed.astype(int) + (labels > 0)).sum(axis=1))
         elif self.head.is_of_two:
             self._kept.append((margins, labels > 0, chunk.weights.copy()))
         return losses

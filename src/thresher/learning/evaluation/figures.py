@@ -20,7 +20,7 @@ from thresher.data.report import Report
 from thresher.data.source import Source
 from thresher.learning.diagnostics.column_findings import troubles_of_reading
 from thresher.learning.diagnostics.findings import Finding, unresolved_labels, worse_than_base
-from thresher.learning.evaluation.curves import Binned, Ranking
+from thresher.learning.evaluation.curves import Binned, Ranking, dot, weighted_sum
 from thresher.learning.evaluation.evaluate import Evaluation
 from thresher.learning.files.choice import JUDGES
 from thresher.learning.inspection.formatting import table_of, table_of_rows
@@ -92,7 +92,7 @@ class _Classified:
 
     def _add_likely(self, true: F64, predicted: F64, came_true: NDArray[np.bool_], weights: F64) -> None:
         """Add the probabilities of the true outcomes, and of the predicted ones, with whether they came."""
-        self._log -= float(weights @ np.log(np.clip(true, _LEAST, 1.0)))
+        self._log -= dot(weights, np.log(np.clip(true, _LEAST, 1.0)))
         self._log_weight += float(weights.sum())
         self._calibration.add(predicted, came_true, weights)
 
@@ -139,7 +139,7 @@ class _Classes(_Classified):
         if self._likely:  # those of one-against-rest need not sum to one
             given = self._head.probabilities(margins)
             own = given[np.arange(len(truth)), truth]
-            self._squares += float(weights @ ((given**2).sum(axis=1) - 2.0 * own + 1.0))
+            self._squares += dot(weights, (given**2).sum(axis=1) - 2.0 * own + 1.0)
             if (first := margins[np.arange(len(truth)), truth] == -np.inf).any():  # as `losses` has them
                 begun = np.where(np.arange(margins.shape[1]) == truth[first, np.newaxis], 0.0, margins[first])
                 own[first] = self._head.probabilities(begun)[np.arange(len(begun)), truth[first]]
@@ -184,9 +184,9 @@ class _Lists(_Classified):
         given = self._given(chunk, margins, weights)
         truth = self._head.targets(chunk) > 0
         predicted = self._head.positive(margins, self._threshold)
-        self._truths += weights @ truth
-        self._claims += weights @ predicted
-        self._hits += weights @ (truth & predicted)
+        self._truths += weighted_sum(weights, truth)
+        self._claims += weighted_sum(weights, predicted)
+        self._hits += weighted_sum(weights, truth & predicted)
         self._weight += float(weights.sum())
         if self._likely:
             true, each = np.where(truth, given, 1.0 - given), np.repeat(weights, self._head.count)
@@ -222,12 +222,12 @@ class _Deviance:
 
     def add(self, chunk: Chunk, margins: F64, weights: F64) -> None:
         if self.a is None:
-            mean = float(weights @ chunk.labels / weights.sum())
+            mean = dot(weights, chunk.labels) / float(weights.sum())
             self.a = math.log((mean or 1.0) / self.head.loss.link(0.0))
         self.own += float(self.head.losses(margins, chunk).sum())
         self.base += float(self.head.losses(np.full(len(chunk), self.a), chunk).sum())
         self.weight += float(weights.sum())
-        self.labels += float(weights @ chunk.labels)
+        self.labels += dot(weights, chunk.labels)
 
     def figures(self) -> Figures:
         if self.a is None:
@@ -256,18 +256,20 @@ class _Numbers:
         added = float(weights.sum())
         if not added:
             return
-        self._absolute += float(weights @ np.abs(guess - truth).mean(axis=1))
-        self._errors += weights @ (guess - truth) ** 2
-        self._below += weights @ (truth <= guess)
+        self._absolute += dot(weights, np.abs(guess - truth).mean(axis=1))
+        self._errors += weighted_sum(weights, (guess - truth) ** 2)
+        self._below += weighted_sum(weights, truth <= guess)
         if len(self._levels):
-            self._pinball += weights @ ((guess - truth) * ((guess > truth) - self._levels))
+            losses = (guess - truth) * ((guess > truth) - self._levels)
+            self._pinball += weighted_sum(weights, losses)
         if self._deviance is not None:
             self._deviance.add(chunk, margins, weights)
         if self.binned is not None:
             self.binned.add(guess[:, 0], truth[:, 0], weights)
-        means, total = weights @ truth / added, self._weight + added
+        means, total = weighted_sum(weights, truth) / added, self._weight + added
         difference = means - self._means
-        self._squares += weights @ (truth - means) ** 2 + difference**2 * (self._weight * added / total)
+        self._squares += weighted_sum(weights, (truth - means) ** 2)
+        self._squares += difference**2 * (self._weight * added / total)
         self._means += difference * (added / total)
         self._weight = total
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from thresher.data.chunk import Chunk
 from thresher.engine.sound import Array, copy_state
-from thresher.learning.evaluation.curves import dot, error_of_mean
+from thresher.learning.evaluation.curves import dot, error_of_mean, weighted_sum
 from thresher.learning.evaluation.evaluate import Evaluation
 from thresher.learning.evaluation.figures import Judged
 from thresher.learning.files.choice import LOSS, criterion_of
@@ -56,7 +56,7 @@ class Scores:
         for own, one, predicted in zip(losses, each, margins, strict=True):
             own[:] = one.add(chunk, predicted)
         self._products += losses @ losses.T
-        self._with_weights += losses @ weights
+        self._with_weights += weighted_sum(weights, losses.T)
         self._sums += losses.sum(axis=1)
         self._weight += float(weights.sum())
         self._squares += dot(weights, weights)
