@@ -55,7 +55,19 @@ def in_columns(whole: Chunk, intercept: bool) -> FeatureColumns:
     """
     if len(whole) > np.iinfo(np.int32).max:
         raise OverflowError(f"{len(whole):,} examples: the batch solver takes at most 2**31 - 1")
-    keys, column = _number_keys(whole.keys)
+    # the distinct keys, ascending, and the index of each of the stored ones among them
+    top = int(whole.keys.max(initial=0))
+    if top >= _SPARSE * (len(whole.keys) + 1024):
+        keys, number = np.unique(whole.keys, return_inverse=True)
+        column = number.astype(np.int32)
+        del number
+    else:
+        met = np.zeros(top + 1, np.bool_)
+        met[whole.keys] = True
+        column = np.cumsum(met, dtype=np.int32)[whole.keys]
+        column -= 1
+        keys = np.flatnonzero(met).astype(np.uint64)
+        del met
     counts = np.bincount(column, minlength=len(keys))
     if intercept:
         counts = np.append(counts, len(whole))
@@ -66,19 +78,6 @@ def in_columns(whole: Chunk, intercept: bool) -> FeatureColumns:
         rows[starts[-2] :], values[starts[-2] :] = np.arange(len(whole)), 1.0
     labels, weights = whole.labels.astype(np.float64), whole.weights.astype(np.float64)
     return FeatureColumns(keys, starts, rows, values, labels, weights, whole.base())
-
-
-def _number_keys(keys: NDArray[np.uint64]) -> tuple[NDArray[np.uint64], NDArray[np.int32]]:
-    """The distinct keys, ascending, and the index of each of `keys` among them."""
-    top = int(keys.max(initial=0))
-    if top >= _SPARSE * (len(keys) + 1024):
-        different, number = np.unique(keys, return_inverse=True)
-        return different, number.astype(np.int32)
-    met = np.zeros(top + 1, np.bool_)
-    met[keys] = True
-    place = np.cumsum(met, dtype=np.int32)[keys]
-    place -= 1
-    return np.flatnonzero(met).astype(np.uint64), place
 
 
 @kernel

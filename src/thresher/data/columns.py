@@ -138,7 +138,13 @@ def settle(
         if chosen[name][0] != before[name] and chosen[name][1] == _BY_NAME:
             raise DataError(f"{file}: the model was trained with '{name}' as {before[name]}")
     kinds |= {name: kind for name, (kind, _) in chosen.items() if name not in before}
-    check_once(names, file, [one for one in _all_named(names, layout.ignore, before) if kinds[one] == IGNORE])
+    # several columns of one name can be left out if all of them are meant, not only some
+    meant, repeated = Counter[str](), {name: count for name, count in Counter(names).items() if count > 1}
+    for pattern in layout.ignore if repeated else ():
+        times = 1 if _POSITIONS.fullmatch(pattern) else len(names)
+        meant.update({name: times * count for name, count in Counter(find_place(pattern)).items()})
+    named = [*before, *(name for name, count in repeated.items() if meant[name] >= count)]
+    check_once(names, file, [one for one in named if kinds[one] == IGNORE])
     counts = Counter(kinds.values())
     if not counts[TEXT] and layout.ngrams != layouts.Layout.ngrams:
         raise DataError(f"{file}: n-grams need a text column ({mention(text='COL')})")
@@ -155,16 +161,6 @@ def settle(
         labels=tuple(labels) if len(labels) > 1 else (),
         awaited=tuple(name for name in kinds if name not in there),
     ).with_kinds(kinds, {name: spelled.get(name) or AS_TEXT for name in kinds})
-
-
-def _all_named(names: Sequence[str], patterns: Iterable[str], before: Iterable[str]) -> list[str]:
-    """The names in `before`, and those of several columns if `patterns` mean all of them, not only some."""
-    twice = {name: count for name, count in Counter(names).items() if count > 1}
-    find, meant = finder(names), Counter[str]()
-    for pattern in patterns if twice else ():
-        times = 1 if _POSITIONS.fullmatch(pattern) else len(names)
-        meant.update({name: times * count for name, count in Counter(find(pattern)).items()})
-    return [*before, *(name for name, count in twice.items() if meant[name] >= count)]
 
 
 def for_new_data(trained: layouts.SettledLayout, chosen: Mapping[str, Any]) -> layouts.AnyLayout:

@@ -274,25 +274,20 @@ def panels(
     laid = list[_PlacedPanel]()
     for k, panel in enumerate(shown):
         alone = len(shown) == 1 and headed  # then the given height is that of the picture
-        laid.append(
-            _place_panel(panel, head + k * height, height if alone else head + (k + 1) * height, width)
-        )
+        top, end = head + k * height, height if alone else head + (k + 1) * height
+        plot = top + (_LINE if panel.title else 0) + len(_lines(panel, width - 2 * _EDGE)) * _LEGEND_LINE
+        plot += _LINE + 4 if panel.y.title else 8
+        below = _LINE + (_LINE if panel.x.title else 4) + (_STRIP if panel.strip else 0)
+        bottom = max(end - below - 6, plot + 20)
+        each = [ends for one in panel.series for ends in (one.y, one.low or (), one.high or ())]
+        y = scale_of(panel.y, chain.from_iterable(each), bottom, plot)
+        laid.append(_PlacedPanel(panel, top, plot, bottom, y, ticks_upright(y)))
     left = max((svg.width_of(tick.text, 12) for one in laid for tick in one.ticks), default=0.0) + _EDGE + 8
     body = [svg.label(title, _EDGE, _LINE + 2, "head", room=width - 2 * _EDGE)] if headed else []
     for one in laid:
         body += _panel(one, min(left, width / 2), width)
     total = height if len(shown) == 1 else head + height * len(shown)
     return svg.document(title, description, body, width=width, height=total, style=style, name=name)
-
-
-def _place_panel(panel: Panel, top: float, end: float, width: float) -> _PlacedPanel:
-    plot = top + (_LINE if panel.title else 0) + len(_lines(panel, width - 2 * _EDGE)) * _LEGEND_LINE
-    plot += _LINE + 4 if panel.y.title else 8
-    below = _LINE + (_LINE if panel.x.title else 4) + (_STRIP if panel.strip else 0)
-    bottom = max(end - below - 6, plot + 20)
-    each = [ends for one in panel.series for ends in (one.y, one.low or (), one.high or ())]
-    y = scale_of(panel.y, chain.from_iterable(each), bottom, plot)
-    return _PlacedPanel(panel, top, plot, bottom, y, ticks_upright(y))
 
 
 def _panel(laid: _PlacedPanel, left: float, width: float) -> list[str]:

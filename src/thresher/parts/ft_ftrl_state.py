@@ -110,18 +110,6 @@ def forgotten(self, S, j, now):
     return old and settled(self, S, j, now) == 0.0
 
 
-def _met(self, S, clock):
-    """How many rows have had a gradient and are not forgotten."""
-    met = S[:, INVERSE_SCALE] > 0.0
-    if self.forget > 0.0:
-        age, zero = S.dtype.type(clock[TIME]) - S[:, MET], S[:, V] == 0.0
-        if fades(self.half_life):
-            root = np.exp2(-0.5 * age.astype(np.float64) / self.half_life)
-            zero |= abs(S[:, Z]) * root <= self.l1 * S[:, ROOT]
-        met &= ~(zero & (age > self.forget))
-    return np.count_nonzero(met)
-
-
 @scalar
 def rescale(self, S, j, x, now):
     """Rescale row j to |x| if that is its first value, or larger than all before."""
@@ -268,7 +256,14 @@ class Statistics(NamedTuple):
         if number > abs(clock[PASS]):
             # In pass p, multiply the threshold and divide kappa by (p / old)^(q / 2), q = min(1, 5 met / t).
             # Not with 30 examples of each pass per feature met: then h goes on adapting.
-            met, t, before = _met(self, S, clock), clock[COUNT], abs(clock[PASS])
+            had_gradient = S[:, INVERSE_SCALE] > 0.0
+            if self.forget > 0.0:  # without those that are forgotten
+                age, zero = S.dtype.type(clock[TIME]) - S[:, MET], S[:, V] == 0.0
+                if fades(self.half_life):
+                    root = np.exp2(-0.5 * age.astype(np.float64) / self.half_life)
+                    zero |= abs(S[:, Z]) * root <= self.l1 * S[:, ROOT]
+                had_gradient &= ~(zero & (age > self.forget))
+            met, t, before = np.count_nonzero(had_gradient), clock[COUNT], abs(clock[PASS])
             if (
                 t > 0.0
             ):  # examples that tell something: 8 p (1 - p), at most all, p the share of positive slopes

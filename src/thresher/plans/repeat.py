@@ -91,7 +91,15 @@ def remaking(
         name, files = "path" if plan == "path" else "train", stopped["data"].split(", ")
         return Remaking(command(name, [*files, "-m", str(started)], words_of(_RESUMED[plan], said)))
     if (rule := header["recipe"]["rule"]) is None:
-        return _solving(header, layout)
+        solver, recipe = header.get("solver", {}), header["recipe"]
+        names = ("l1", "l2", "method", "tolerance")
+        if not solver.keys() >= {*names}:
+            return Remaking(None, "the file has no settings of the solver")
+        said = {name: solver[name] for name in names} | {"loss": recipe["loss"]}
+        said |= {} if recipe["outputs"] == "one" else {"outputs": recipe["outputs"]}
+        said |= {} if recipe["intercept"] else {"intercept": False}
+        words = words_of(BoostCommand, _table(layout) | said)
+        return Remaking(command("boost", ["DATA", "-m", "MODEL"], words))
     try:
         known = find("rule", rule.partition(":")[0]) is not None
     except SpecError:  # of a package that cannot be imported
@@ -136,18 +144,6 @@ def _recorded(header: dict[str, Any]) -> dict[str, Any]:
 def _modules(header: dict[str, Any]) -> list[str] | None:
     """The files of the user's own parts."""
     return [*dict.fromkeys(need.file for need in needs_in(header) if need.file)] or None
-
-
-def _solving(header: dict[str, Any], layout: SettledLayout) -> Remaking:
-    """The command of a model of the batch solver."""
-    solver, recipe = header.get("solver", {}), header["recipe"]
-    names = ("l1", "l2", "method", "tolerance")
-    if not solver.keys() >= {*names}:
-        return Remaking(None, "the file has no settings of the solver")
-    said = {name: solver[name] for name in names} | {"loss": recipe["loss"]}
-    said |= {} if recipe["outputs"] == "one" else {"outputs": recipe["outputs"]}
-    said |= {} if recipe["intercept"] else {"intercept": False}
-    return Remaking(command("boost", ["DATA", "-m", "MODEL"], words_of(BoostCommand, _table(layout) | said)))
 
 
 def _table(layout: SettledLayout) -> dict[str, Any]:

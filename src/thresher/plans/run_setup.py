@@ -378,7 +378,7 @@ def with_extents(
         if not is_topic(name):
             kept.append(given)
             continue
-        from thresher.data.files.topic_lines import has_lines
+        from thresher.data.files.topic_lines import TopicFile
 
         url = url_of(name)
         before = next((one for one in earlier if resumes and one.name == url.name), None)
@@ -388,7 +388,9 @@ def with_extents(
         asking.start()
         try:
             topics[url.name] = found = TopicName.of(url, before) if before else settle_topic(name, earlier)
-            kept += [found] if has_lines(found) else []
+            if found.extent.begin != found.extent.end:
+                with TopicFile(found) as file:  # all may be marks, or messages that were aborted
+                    kept += [found] if file.read(1) else []
         finally:
             asking.cancel()
     return (kept if topics else data), tuple(one.extent for one in topics.values())

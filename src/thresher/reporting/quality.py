@@ -77,17 +77,6 @@ def part(facts: Facts) -> html.Markup:
     test = facts.test
     if not test.figures["examples"]:
         return html.section("test", "On test data", html.el("p", "The test data contain no examples."))
-    pictures_ = [_calibration(facts.model, test), *_curves(test)]
-    return html.section(
-        "test",
-        "On test data",
-        html.el("div", _figures(test), *pictures_, class_="pair"),
-        _classes(test),
-        *html.slice_tables(test.slices),
-    )
-
-
-def _figures(test: Test) -> html.Markup:
     found = {name: value for name, value in test.figures.items() if not isinstance(value, list)}
     if "log_loss" in found and math.isclose(found["log_loss"], found["loss"]):
         del found["loss"]  # the same, under another name
@@ -99,7 +88,14 @@ def _figures(test: Test) -> html.Markup:
         for name, value in found.items()
     ]
     numbers = html.table(f"Each example counts {counted}", ["Figure", "Value"], rows)
-    return html.el("div", html.el("h3", "Figures"), numbers)
+    figures = html.el("div", html.el("h3", "Figures"), numbers)
+    return html.section(
+        "test",
+        "On test data",
+        html.el("div", figures, _calibration(facts.model, test), *_curves(test), class_="pair"),
+        _classes(test),
+        *html.slice_tables(test.slices),
+    )
 
 
 def _calibration(model: ReportedModel, test: Test) -> html.Markup:

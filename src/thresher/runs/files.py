@@ -77,7 +77,15 @@ def describe(path: Path) -> ModelInfo:
     found = model_file.Contents.of(path)
     with model_file.naming_file(path, found.header):
         if model_file.SELECTION in found.run:
-            return ModelInfo(_of_selection(found))
+            selected = Selection.load(found)
+            remade = Remaking(None, "a selection does not record its options")
+            told = {
+                "model": found.name,
+                "kind": "selection",
+                **selected.figures(),
+                "kept_features": selected.kept_rows(),
+            }
+            return ModelInfo(told | remade.told())
         if model_file.LANES in found.run:
             return ModelInfo(_of_one(path, found, found.there[0]))
         if (frontier := found.frontier()) is not None:
@@ -93,13 +101,6 @@ def _of_one(path: Path, found: model_file.Contents, number: int, chosen: bool = 
     header, tensors = found.model(number)
     shown = describing.anatomy(path, header, tensors)
     return shown | remaking(path, header, shown, number if chosen else None).told()
-
-
-def _of_selection(found: model_file.Contents) -> dict[str, Any]:
-    """The figures of a selection, and its kept features."""
-    own, remade = Selection.load(found), Remaking(None, "a selection does not record its options")
-    told = {"model": found.name, "kind": "selection", **own.figures(), "kept_features": own.kept_rows()}
-    return told | remade.told()
 
 
 def _of_several(path: Path, found: model_file.Contents) -> dict[str, Any]:
@@ -237,15 +238,6 @@ def _describe_continuation(record: dict[str, Any]) -> dict[str, str]:
     return {"continued": f"{often:,} time{'s' * (often > 1)}"} if often else {}
 
 
-def _read_up_to(record: dict[str, Any]) -> dict[str, str]:
-    """How far topics have been read, and what was lost of them."""
-    found = list[str]()
-    for name, _, _, end, lost, order in record.get("topics", ()):
-        places = ", ".join(f"{one} to {end[one]:,}" for one in order or end)
-        found.append(f"{name}: {places}" + (f"; {lost:,} lost" if lost else ""))
-    return {"read": "; ".join(found)} if found else {}
-
-
 def _describe_model(found: dict[str, Any]) -> list[str]:
     """The figures of a model or a checkpoint; effects by column, by namespace or product, and by output."""
     # by falling effect; those without one last, in their order
@@ -286,7 +278,12 @@ def _figures(facts: dict[str, Any]) -> dict[str, object]:
     shown |= {f"stopped_{name}": value for name, value in stopped.items() if value not in (None, 0, "")}
     if record := facts["record"]:
         shown |= _describe_continuation(record) | {"passes": passes_made(record), "order": record["order"]}
-        shown |= {name: record[name] for name in ("holdout", "where") if record[name]} | _read_up_to(record)
+        shown |= {name: record[name] for name in ("holdout", "where") if record[name]}
+        read = list[str]()
+        for name, _, _, end, lost, order in record.get("topics", ()):
+            places = ", ".join(f"{one} to {end[one]:,}" for one in order or end)
+            read.append(f"{name}: {places}" + (f"; {lost:,} lost" if lost else ""))
+        shown |= {"read": "; ".join(read)} if read else {}
     if layout.get("format"):
         shown["format"] = layout["format"]
     if classes := layout.get("classes"):

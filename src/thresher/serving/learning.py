@@ -87,26 +87,6 @@ class _Unheard(progress.Ui):
     hears = False
 
 
-def _prepare(model: Path, source: LiveLog, state: Path) -> Plan:
-    """The training that goes on with a model, or with a checkpoint. `LogError` if it needs that."""
-    again = state.exists()
-    if source.begin.row and not again:
-        raise segments.LogError(
-            f"{source.folder}: begins with row {source.begin.row + 1:,}, and {state.name}, which has learned"
-            " those before, is missing"
-        )
-    given = {"continue_from": model, "passes": 1, "checkpoint": state, "resume": again}
-    try:
-        return Plan(settle(TrainCommand, given)).prepare(source, _Unheard())
-    except model_file.ModelFileError as error:
-        if not again or state.name not in str(error):
-            raise
-        remedy = (
-            "put back one from a backup" if source.begin.row else "remove it, and the log is learned again"
-        )
-        raise segments.LogError(f"{error}: {remedy}") from error
-
-
 class Learning:
     """Learns what is in the log, in a thread of its own; `model` may be read within ``gate.reading()``."""
 
@@ -129,8 +109,25 @@ class Learning:
         self._every = {"rows": MOST_ROWS, "seconds": math.inf} | {every.of: every.amount}
         self._tell, self.file = fault, folder / MODEL
         """`file`: the newest whole model"""
-        source = LiveLog(folder, wait, self._turn)
-        self._run = _prepare(model, source, folder / _CHECKPOINT)
+        source, state = LiveLog(folder, wait, self._turn), folder / _CHECKPOINT
+        again = state.exists()
+        if source.begin.row and not again:
+            raise segments.LogError(
+                f"{folder}: begins with row {source.begin.row + 1:,}, and {state.name}, which has learned"
+                " those before, is missing"
+            )
+        given = {"continue_from": model, "passes": 1, "checkpoint": state, "resume": again}
+        try:
+            self._run = Plan(settle(TrainCommand, given)).prepare(source, _Unheard())
+        except model_file.ModelFileError as error:
+            if not again or state.name not in str(error):
+                raise
+            remedy = (
+                "put back one from a backup"
+                if source.begin.row
+                else "remove it, and the log is learned again"
+            )
+            raise segments.LogError(f"{error}: {remedy}") from error
         self.model: Any = self._run.trainer.model
         """the model that learns"""
         source.domain = self.model.head.domain

@@ -56,11 +56,18 @@ class Kafka(topics.Topic, scheme="kafka"):
         if wrong := [one for one in self._columns if len(one) < 2 or not one.startswith("_")]:
             allowed = f"{topics.KEY}, {topics.TIMESTAMP} and _NAME for a header"
             raise DataError(f"{topics.WITH} takes {allowed}, not '{wrong[0]}'")
+        properties = list[tuple[str, str, str]]()
+        if (path := url.options.get("config")) is not None:
+            try:
+                lines = [one.strip() for one in Path(path).read_text().splitlines()]
+            except (OSError, ValueError) as error:
+                raise DataError(f"{path}: {getattr(error, 'strerror', None) or error}") from error
+            properties = [one.partition("=") for one in lines if one and not one.startswith("#")]
         quiet = logging.getLogger("thresher.kafka")
         quiet.setLevel(logging.CRITICAL + 1)  # errors are told by us
         self._settings: dict[str, Any] = {
             "reconnect.backoff.max.ms": 1000,  # a minute is all it has
-            **(_properties(url.options["config"]) if "config" in url.options else {}),
+            **{name.strip(): value.strip() for name, _, value in properties},
             "bootstrap.servers": url.host,
             "error_cb": self._failed,
             "logger": quiet,
@@ -241,13 +248,3 @@ class Kafka(topics.Topic, scheme="kafka"):
 
 def _size_of(messages: topics.Messages) -> int:
     return sum(len(one) for one in messages.values if one is not None)
-
-
-def _properties(path: str) -> dict[str, str]:
-    """The lines ``name=value`` of a file. `DataError`."""
-    try:
-        lines = [one.strip() for one in Path(path).read_text().splitlines()]
-    except (OSError, ValueError) as error:
-        raise DataError(f"{path}: {getattr(error, 'strerror', None) or error}") from error
-    pairs = [one.partition("=") for one in lines if one and not one.startswith("#")]
-    return {name.strip(): value.strip() for name, _, value in pairs}

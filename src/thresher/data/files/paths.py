@@ -137,12 +137,6 @@ def is_local(name: str) -> bool:
     return not (is_topic(name) or remote.is_remote(name) or is_stream(name))
 
 
-def in_both(names: Iterable[str], others: Iterable[str]) -> list[str]:
-    """The files of `others` that are among `names`, whatever they are called there."""
-    known = {os.path.realpath(name) for name in names if os.path.isfile(name)}
-    return [name for name in others if os.path.realpath(name) in known]
-
-
 def size_of(name: str) -> int | None:
     """Size in bytes of a file as stored; None if unknown, as for a pipe."""
     if remote.is_remote(name):

@@ -150,14 +150,6 @@ class TopicFile(io.RawIOBase):
             yield text
 
 
-def has_lines(name: topics.TopicName) -> bool:
-    """Whether there are any to read. All offsets may be those of marks, or of messages that were aborted."""
-    if name.extent.begin == name.extent.end:
-        return False
-    with TopicFile(name) as file:
-        return bool(file.read(1))
-
-
 def in_turns(topic: topics.Topic, extent: topics.Extent) -> Iterator[tuple[str | list[str], topics.Messages]]:
     """The messages of an extent in order, many at a time, with the partition of each, or of all."""
     begin, end = extent.begin, extent.end

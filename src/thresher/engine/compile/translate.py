@@ -211,30 +211,25 @@ class _LinkedLowering(typed_passes.NativeLowering):
     _name = "linked_lowering"
 
     def run_pass(self, state: Any) -> bool:
-        if not state.flags.nrt:
-            _check_borrows(state)
+        if not state.flags.nrt:  # arrays that it creates would be freed twice, or never
+            made = [state.return_type]
+            for expression, signature in state.calltypes.items():
+                if getattr(expression, "op", "") == "call":
+                    called = getattr(state.typemap[expression.func.name], "typing_key", None)
+                    made += [signature.return_type] * inspect.isfunction(called)
+            for one in made:
+                if state.targetctx.data_model_manager[one].contains_nrt_meminfo():
+                    name = state.func_id.func_qualname
+                    raise TypingError(
+                        f"{name} makes or returns {one}, but does not count references: compute with numbers"
+                        " only, or make it a helper"
+                    )
         state.library = _Linked(state.targetctx.codegen(), state.func_id.func_qualname)
         done: bool = super().run_pass(state)
         if state.func_id.func in _APART:
             function = state.library._final_module.get_function(state.cr.fndesc.mangled_name)
             function.add_function_attribute("noinline")
         return done
-
-
-def _check_borrows(state: Any) -> None:
-    """TypingError if a function creates arrays without counting references: freed twice, or never."""
-    made = [state.return_type]
-    for expression, signature in state.calltypes.items():
-        if getattr(expression, "op", "") == "call":
-            called = getattr(state.typemap[expression.func.name], "typing_key", None)
-            made += [signature.return_type] * inspect.isfunction(called)
-    for one in made:
-        if state.targetctx.data_model_manager[one].contains_nrt_meminfo():
-            name = state.func_id.func_qualname
-            raise TypingError(
-                f"{name} makes or returns {one}, but does not count references: compute with numbers only, or"
-                " make it a helper"
-            )
 
 
 class LinkedCompiler(compiler.CompilerBase):

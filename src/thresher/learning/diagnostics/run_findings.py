@@ -6,6 +6,7 @@ they report. What they need to know of the stream is counted in `stream_statisti
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,7 +19,6 @@ import numpy as np
 from thresher.data.columns import NUMERIC, WEIGHT, as_option_value
 from thresher.data.errors import DataError, first_few
 from thresher.data.features.names import numeric_keys
-from thresher.data.files.paths import in_both
 from thresher.data.formats.tables.column_statistics import ColumnSeen
 from thresher.data.labels import is_number, list_words
 from thresher.data.report import Report
@@ -335,10 +335,12 @@ def _overfits(run: Run) -> str | None:
 def troubles_at_end(run: Run) -> Iterator[Finding]:
     """Trouble with how the model was trained, which is told at the end and stored nowhere."""
     given, seen = run.holdout.given if run.holdout is not None else None, run.seen
-    if given is not None and run.source is not None and (files := in_both(run.source.names, given.names)):
-        reason = f"the hold-out, {first_few(files)}, is among the data, so it is learned before it judges"
-        remedy = f"leave it out of the data, or use {mention(holdout=0.1)}"
-        yield Finding("learned-holdout", f"{reason}: {remedy}")
+    if given is not None and run.source is not None:
+        learned = {os.path.realpath(name) for name in run.source.names if os.path.isfile(name)}
+        if files := [name for name in given.names if os.path.realpath(name) in learned]:
+            reason = f"the hold-out, {first_few(files)}, is among the data, so it is learned before it judges"
+            remedy = f"leave it out of the data, or use {mention(holdout=0.1)}"
+            yield Finding("learned-holdout", f"{reason}: {remedy}")
     if given is not None and run.figures.get("auc", 0.5) is None and seen.weight:
         share = seen.positive / seen.weight
         if int(run.figures.get("examples") or 0) * min(share, 1 - share) >= 10:  # not by chance

@@ -65,7 +65,21 @@ which the progressive loss is that of the first."""
 def anatomy(path: str | Path, header: Header, tensors: Tensors) -> dict[str, Any]:
     """The content of ``thresher info --json`` for a model file or checkpoint. Raises `ModelFileError`."""
     predictor = model_file.predictor_of(path, header, tensors)
-    recipe, stopped = dict(header["recipe"]), _where_stopped(path, header)
+    recipe, stopped = dict(header["recipe"]), dict[str, Any]()
+    if "training" in header:
+        with model_file.naming_file(path):
+            training = read(TrainingState, header["training"], "training")
+        best = training.scored[0].best(training.judge)[0] if [k for k, *_ in training.scored] == [0] else None
+        stopped["stopped"] = {
+            **({"models": len(read(SavedSet, header[LANES], LANES)["recipes"])} if LANES in header else {}),
+            "pass": training.position.number,
+            "passes": training.passes if training.settled else AUTO,
+            **{name: getattr(training, name) for name in ("replay", "patience", "judge", "order")},
+            "holdout": str(training.holdout),
+            "where": training.data.where,
+            "data": training.data.names,
+            "best_pass": best,
+        }
     layout, record = recipe.pop("layout") or {}, header.get("record")
     groups = {one["group"]: one for one in groups_of(predictor)}
     columns = [
@@ -110,27 +124,6 @@ def anatomy(path: str | Path, header: Header, tensors: Tensors) -> dict[str, Any
         },
         "curve": [point.as_dict() for point in model_file.curve_in(header)],
         "warnings": list(record["warnings"]) if record is not None else [],
-    }
-
-
-def _where_stopped(path: str | Path, header: Header) -> dict[str, Any]:
-    """Where training stopped, if the file is a checkpoint."""
-    if "training" not in header:
-        return {}
-    with model_file.naming_file(path):
-        training = read(TrainingState, header["training"], "training")
-    best = training.scored[0].best(training.judge)[0] if [k for k, *_ in training.scored] == [0] else None
-    return {
-        "stopped": {
-            **({"models": len(read(SavedSet, header[LANES], LANES)["recipes"])} if LANES in header else {}),
-            "pass": training.position.number,
-            "passes": training.passes if training.settled else AUTO,
-            **{name: getattr(training, name) for name in ("replay", "patience", "judge", "order")},
-            "holdout": str(training.holdout),
-            "where": training.data.where,
-            "data": training.data.names,
-            "best_pass": best,
-        }
     }
 
 

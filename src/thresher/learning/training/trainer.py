@@ -262,10 +262,27 @@ class Trainer:
         if best is not None:
             self.ui.warn(f"kept the model of pass {best}, the best of {passes} on the hold-out")
         self.models.end_passes()
-        troubles = self._troubles()
+        run = Run(
+            self.state.seen,
+            self.model,
+            columns=self._columns,
+            report=self._report,
+            source=self.source,
+            holdout=self.holdout,
+            figures=self.figures or {},
+            patience=self.plan.patience,
+            replays=self.plan.replay > 0,
+            models=self.models.models,
+            solved=self.models.solution_of(self.model) is not None,
+            ended=(self._number, self.repetition.passes) if self.cut_short else None,
+        )
+        given, troubles = self.holdout.given, troubles_of(run)
+        if given is not None:
+            troubles += [*troubles_of_reading(given.report), *lost_zeros(self.model, given)]
+        troubles += [*self.holdout.troubles(run.classes, run.counts), *troubles_at_end(run)]
         self._keep_record(best)
         seconds, compiling = self._seconds_spent()
-        given, seen, solved = self.holdout.given, self.state.seen, self.models.solution_of(self.model)
+        seen, solved = self.state.seen, self.models.solution_of(self.model)
         goes_on = self.state.earlier is not None
         figures = {
             "examples": self.models.examples,
@@ -541,24 +558,3 @@ class Trainer:
             self.state.seen,
             self.source,
         )
-
-    def _troubles(self) -> list[Finding]:
-        """Trouble with the data or the run, for the model that is kept."""
-        run = Run(
-            self.state.seen,
-            self.model,
-            columns=self._columns,
-            report=self._report,
-            source=self.source,
-            holdout=self.holdout,
-            figures=self.figures or {},
-            patience=self.plan.patience,
-            replays=self.plan.replay > 0,
-            models=self.models.models,
-            solved=self.models.solution_of(self.model) is not None,
-            ended=(self._number, self.repetition.passes) if self.cut_short else None,
-        )
-        given, found = self.holdout.given, troubles_of(run)
-        if given is not None:
-            found += [*troubles_of_reading(given.report), *lost_zeros(self.model, given)]
-        return [*found, *self.holdout.troubles(run.classes, run.counts), *troubles_at_end(run)]

@@ -246,9 +246,16 @@ class BatchParser(TableParser):
             bits = _finite_in(array)
             row[rows.FINITE] = 0 if bits is None else bits.ctypes.data
             if kind == TEXT:
-                grams = _grams_of(array, kinds, c, self._reading.naming)
-                for place, one in zip((rows.LISTS, rows.DATA, rows.OFFSETS), grams, strict=True):
-                    row[place] = one.ctypes.data
+                texts = cast(texts_of(array, kinds.spelling[c]), TEXTS)
+                if texts.null_count:  # a scalar made of Python's makes pyarrow import pandas
+                    texts = pc.fill_null(texts, "")
+                places, data = _places_in(texts)
+                seed, naming = int(kinds.seeds[c]), self._reading.naming
+                grams = lists, keys, values = rows_of_bytes(
+                    _address(data), places, kinds.grams, seed, naming, c
+                )
+                row[rows.LISTS], row[rows.DATA] = lists.ctypes.data, keys.ctypes.data
+                row[rows.OFFSETS] = values.ctypes.data
                 return (grams, bits), most + len(grams[1])
             if pa.types.is_dictionary(array.type):
                 hashed = _keys_of(array, kinds, c, self._reading.naming)
@@ -333,17 +340,6 @@ def _keys_of(
     described, keys = np.zeros(rows.FIELDS, np.int64), np.empty(len(values), np.uint64)
     _note_buffers(described, values)
     return keys if rows.hash_values(described, kinds.seeds[place], keys, naming, place) else None
-
-
-def _grams_of(
-    array: pa.Array, kinds: ColumnEncodings, place: int, naming: object
-) -> tuple[NDArray[Any], ...]:
-    """Lists of keys and values of the n-grams of texts; a missing text has none."""
-    texts = cast(texts_of(array, kinds.spelling[place]), TEXTS)
-    if texts.null_count:  # a scalar made of Python's makes pyarrow import pandas
-        texts = pc.fill_null(texts, "")
-    places, data = _places_in(texts)
-    return rows_of_bytes(_address(data), places, kinds.grams, int(kinds.seeds[place]), naming, place)
 
 
 def _texts(column: pa.Array) -> list[str]:
@@ -512,13 +508,3 @@ def iso_texts(array: pa.Array) -> pa.Array:
         texts = pc.replace_substring(cast(coded.dictionary, TEXTS), " ", "T")
     texts = pc.replace_substring_regex(texts, _NEEDLESS, r"\1\2")
     return cast(pa.DictionaryArray.from_arrays(coded.indices, texts), TEXTS)
-
-
-def fraction_in(column: pa.Array) -> float | None:
-    """The first number of a column that is not whole; None if there is none."""
-    if not pa.types.is_floating(column.type):
-        return None
-    column = column.drop_null() if column.null_count else column  # which takes longer than all else here
-    numbers = np.from_dlpack(column)  # `to_numpy` would import pandas, if it is installed
-    found = numbers[numbers != np.floor(numbers)]
-    return float(found[0]) if len(found) else None

@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from thresher.data.columns import CATEGORICAL, LABEL, NUMERIC, finder
 from thresher.data.errors import quote_bytes
 from thresher.data.files.paths import is_local
@@ -137,10 +139,16 @@ def _of_column(column: Any, kind: str | None) -> list[str]:
     In a column of amounts all cells are like the first that is not whole: to write all of many columns takes
     long, and amounts are no trouble.
     """
-    from thresher.data.formats.tables.arrow_batches import as_bytes, dates_as_texts, fraction_in
+    import pyarrow as pa
 
-    if kind == NUMERIC and (fraction := fraction_in(column)) is not None:
-        return [str(fraction)] * (len(column) - column.null_count)
+    from thresher.data.formats.tables.arrow_batches import as_bytes, dates_as_texts
+
+    if kind == NUMERIC and pa.types.is_floating(column.type):
+        there = column.drop_null() if column.null_count else column  # which takes longer than all else here
+        numbers = np.from_dlpack(there)  # `to_numpy` would import pandas, if it is installed
+        amounts = numbers[numbers != np.floor(numbers)]
+        if len(amounts):
+            return [str(float(amounts[0]))] * len(there)
     column = dates_as_texts(column)
     plain = as_bytes(column.type)
     cells = (column if plain == column.type else column.view(plain)).to_pylist()

@@ -53,7 +53,7 @@ from thresher.data.formats.tables.text_rows import Cells
 from thresher.data.formats.tables.where import with_filters
 from thresher.data.labels import LISTED
 from thresher.data.layout import AnyLayout, Extension, SettledLayout, has_columns, known_columns
-from thresher.data.report import FOUND, LACKING, LATE, MOST_LATE, TO_UTF8, Noted, find_undecoded, wrong_byte
+from thresher.data.report import FOUND, LACKING, LATE, MOST_LATE, TO_UTF8, find_undecoded, wrong_byte
 from thresher.data.sources.reader import Parsed, Reading, RowsAsked
 from thresher.data.text.numbers import means_missing
 from thresher.data.text.spelling import respell
@@ -344,7 +344,13 @@ class JsonlParser(RowParser):
             at, kind = divmod(int(objects.firsts[c]), KINDS)
             name, line = self._fields[block.file].names_of[c], int(np.searchsorted(starts, at)) + 1
             noticed += [(what, name, line, _LOOKS[kind])] if (what := self._watched(name)) else []
-        return parsed, _sort_noted(noticed)
+        # what was noticed first of each field, in an order that does not depend on where blocks are cut
+        first = dict[tuple[str, str], tuple[str, str, int, str]]()
+        for one in sorted(noticed, key=lambda one: (one[2], one)):
+            first.setdefault(one[:2], one)
+        # of late fields enough that the first `MOST_LATE` of all blocks are among them
+        late = [one for one in first.values() if one[0] == LATE][: 2 * MOST_LATE]
+        return parsed, (*late, *(one for one in first.values() if one[0] != LATE))
 
     usual = staticmethod(parse_lines)
     """Reads usual lines, up to one that is not"""
@@ -438,18 +444,6 @@ def read_object(line: bytes) -> dict[str, object] | BadLine:
             "", 0, error.start + 1, "UTF-8", f"{quote_bytes(line[error.start :])}; {TO_UTF8}", line
         )
     return read if isinstance(read, dict) else BadLine("", 0, 1, "a JSON object", quote_bytes(line), line)
-
-
-def _sort_noted(found: Iterable[tuple[str, str, int, str]]) -> Noted:
-    """What was noticed first of each field, in an order that does not depend on where blocks are cut.
-
-    Of late fields enough are kept that the first `MOST_LATE` of all blocks are among them.
-    """
-    first = dict[tuple[str, str], tuple[str, str, int, str]]()
-    for one in sorted(found, key=lambda one: (one[2], one)):
-        first.setdefault(one[:2], one)
-    late = [one for one in first.values() if one[0] == LATE][: 2 * MOST_LATE]
-    return (*late, *(one for one in first.values() if one[0] != LATE))
 
 
 def is_broken(text: str) -> bool:
