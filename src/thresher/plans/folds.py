@@ -70,11 +70,7 @@ class Folds(Share):
     def dealt(self, chunk: Chunk, first: int) -> Callable[[int], Chunk]:
         """The rows outside each fold."""
         folds = self.folds_of(chunk, first)
-
-        def learned(part: int) -> Chunk:
-            return chunk.take(folds != part) if part < self.count else chunk
-
-        return learned
+        return lambda part: chunk.take(folds != part) if part < self.count else chunk
 
     def folds_of(self, chunk: Chunk, first: int) -> Rows:
         """The fold of each row (n,) of `chunk`, whose first row has the number `first`."""

@@ -143,7 +143,26 @@ def warnings(facts: Facts) -> Markup:
     if facts.selection is not None:
         found += [_sentence(one.message) for one in troubles_of(facts.selection)]
     elif facts.model is not None:
-        found += _of_model(facts.model.info)
+        info = facts.model.info
+        found += [_sentence(one) for one in info["warnings"]]
+        if info.get("stopped"):
+            found.append("This is a checkpoint: training has not finished. Continue with --resume.")
+        record = info["record"] or {}
+        if record.get("planned"):
+            found.append(f"Training was {passes_made(record)}: train again for the other passes.")
+        if not info["nonzero"] and not info["warnings"]:  # which say why, if there are any
+            found.append(
+                "All weights are zero, so every prediction is the same. Train with a smaller penalty (--l1),"
+                " or on more data."
+            )
+        skipped = info["lines"].get("skipped") if info["lines"] else 0
+        if skipped:
+            found.append(
+                f"{skipped:,} of {info['lines']['lines']:,} lines of the training data were bad and skipped."
+                " --on-error quarantine=FILE keeps them."
+            )
+        if info["nonzero"] and info["nameable"] and info["weights"]["named"] is None:
+            found.append("The weights have no names. thresher name MODEL DATA adds them.")
     if test is not None and not test.figures["examples"]:
         found.append("The test data contain no examples, so nothing could be measured.")
     elif test is not None:
@@ -156,29 +175,6 @@ def warnings(facts: Facts) -> Markup:
     unknown = test is None and facts.model is not None and facts.model.info["columns"]
     note = "The model file does not keep warnings about columns: those of DATA are shown with them."
     return section("warnings", "Warnings", listed, el("p", note) if unknown else Markup())
-
-
-def _of_model(info: dict[str, Any]) -> list[str]:
-    found = [_sentence(one) for one in info["warnings"]]
-    if info.get("stopped"):
-        found.append("This is a checkpoint: training has not finished. Continue with --resume.")
-    record = info["record"] or {}
-    if record.get("planned"):
-        found.append(f"Training was {passes_made(record)}: train again for the other passes.")
-    if not info["nonzero"] and not info["warnings"]:  # which say why, if there are any
-        found.append(
-            "All weights are zero, so every prediction is the same. Train with a smaller penalty (--l1),"
-            " or on more data."
-        )
-    skipped = info["lines"].get("skipped") if info["lines"] else 0
-    if skipped:
-        found.append(
-            f"{skipped:,} of {info['lines']['lines']:,} lines of the training data were bad and skipped."
-            " --on-error quarantine=FILE keeps them."
-        )
-    if info["nonzero"] and info["nameable"] and info["weights"]["named"] is None:
-        found.append("The weights have no names. thresher name MODEL DATA adds them.")
-    return found
 
 
 def _sentence(message: str) -> str:

@@ -12,7 +12,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +48,7 @@ MOST_ROWS = 1_000_000
 """Rows after which a snapshot is written, so that a restart takes seconds"""
 
 
+@dataclass(eq=False)
 class Gate:
     """Lets one thread at a time read or change a model.
 
@@ -55,8 +56,9 @@ class Gate:
     waits until the readers that stand in line have been let in, or its `patience` is over.
     """
 
-    def __init__(self, patience: float = _PATIENCE) -> None:
-        self._patience, self._turn, self._waiting = patience, threading.Condition(), deque[None]()
+    patience: float = _PATIENCE
+    _turn: threading.Condition = field(default_factory=threading.Condition)
+    _waiting: deque[None] = field(default_factory=deque)
 
     @contextmanager
     def reading(self) -> Iterator[None]:
@@ -71,7 +73,7 @@ class Gate:
     def pause(self) -> None:
         """While learning: let the readers in that stand in line."""
         if self._waiting:
-            self._turn.wait_for(lambda: not self._waiting, self._patience)
+            self._turn.wait_for(lambda: not self._waiting, self.patience)
 
     @contextmanager
     def learning(self) -> Iterator[None]:

@@ -297,7 +297,21 @@ class LearningService(Service):
         try:
             while self._appender.submit(Draft.expire, before, negative).result() == EXPIRED_AT_ONCE:
                 pass
-            self._remove_old()
+            # remove the oldest segments if the log is larger than wanted, and nothing in them is needed
+            paths = segments.segment_paths(self.folder)
+            begun, ticked = self._begun  # a clock that is set forward must not make files old
+            now = min(time.time(), begun + (ticking() - ticked) / MICRO)
+            kept = [*self._memory.kept.values()]
+            needed = min([self._learning.saved_offset, *(one.offset for one in kept)])
+            size = sum(path.stat().st_size for path in paths)
+            for path, after in pairwise(paths):
+                found = path.stat()
+                old = now - found.st_mtime > self._keep["seconds"]
+                if not (old or size > self._keep["bytes"]) or int(after.stem) > needed:
+                    break
+                path.unlink()
+                size -= found.st_size
+                self._say(f"removed {path.name}, of {found.st_size:,} bytes, which is learned and saved")
             self._untended = ""
         except RefusedError:
             return
@@ -305,22 +319,6 @@ class LearningService(Service):
             if str(error) != self._untended:
                 self._untended = str(error)
                 self._say(self._untended)
-
-    def _remove_old(self) -> None:
-        """Remove the oldest segments if the log is larger than wanted, and nothing in them is needed."""
-        paths = segments.segment_paths(self.folder)
-        begun, ticked = self._begun  # a clock that is set forward must not make files old
-        now = min(time.time(), begun + (ticking() - ticked) / MICRO)
-        needed = min([self._learning.saved_offset, *(kept.offset for kept in [*self._memory.kept.values()])])
-        size = sum(path.stat().st_size for path in paths)
-        for path, after in pairwise(paths):
-            found = path.stat()
-            old = now - found.st_mtime > self._keep["seconds"]
-            if not (old or size > self._keep["bytes"]) or int(after.stem) > needed:
-                return
-            path.unlink()
-            size -= found.st_size
-            self._say(f"removed {path.name}, of {found.st_size:,} bytes, which is learned and saved")
 
     def status(self) -> Status:
         """The state of the service."""

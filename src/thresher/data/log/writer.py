@@ -123,11 +123,7 @@ class LogWriter:
             whole, found = seal(entry, end.row, self.end.offset, end.hash)
             end = segments.LogPosition(end.offset + len(whole), end.row + entry.head.last, found)
             parts.append(whole)
-        self._write(b"".join(parts))
-        self.end = end
-
-    def _write(self, whole: bytes) -> None:
-        view = memoryview(whole)
+        view = memoryview(b"".join(parts))
         with self._failing():
             try:
                 while view:
@@ -147,6 +143,7 @@ class LogWriter:
             if not there:
                 self.failed = True
                 raise LogFailedError(f"{path}: removed or replaced while it was in use")
+        self.end = end
 
     @contextmanager
     def _failing(self, *, lost: bool = False) -> Iterator[None]:

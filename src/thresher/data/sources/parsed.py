@@ -351,8 +351,7 @@ class TextSource(ParsedSource):
         """Examples and skipped rows; content is recorded or compared with `keep_hash`."""
         watches = None
         if self.keep_hash:
-            in_order = self.readers is None  # files can be hashed while they are read from front to back
-            watches = contents.Watches(self.names, self.content, self._read_all, in_order)
+            watches = contents.Watches(self.names, self.content, self._read_all, self._in_order())
         self._watched = watches
         yield from super().rows(start)
         if watches is not None:
@@ -364,6 +363,10 @@ class TextSource(ParsedSource):
         if self.readers is not None and not self._alone:
             return self.readers.read(self, start or StreamPosition(0, 0, 0), self._watched)
         return super()._pipeline(start)
+
+    def _in_order(self) -> bool:
+        """Whether files are read from front to back, so that they can be hashed while they are read."""
+        return self.readers is None
 
     def blocks(self, start: StreamPosition | None, watches: contents.Watches | None = None) -> Any:
         """A reader of the blocks of a pass."""

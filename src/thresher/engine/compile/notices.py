@@ -7,6 +7,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 COMPILING = "compiling the "
@@ -72,11 +73,14 @@ def work_of(function: str, args: Iterable[object]) -> Work | None:
     return work._replace(what=work.what.format(_FORMATS.get(grammar, grammar)))
 
 
+@dataclass(eq=False)
 class _Spent:
     """Seconds in which at least one thread was compiling."""
 
-    def __init__(self) -> None:
-        self.lock, self._under_way, self._since, self._before = threading.Lock(), 0, 0.0, 0.0
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    _under_way: int = 0
+    _since: float = 0.0
+    _before: float = 0.0
 
     def change(self, by: int) -> float:
         """Note that so many more threads compile; the seconds until now."""

@@ -42,6 +42,7 @@ import inspect
 import os
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
@@ -141,11 +142,11 @@ _APART = set[Any]()
 """Functions that LLVM must not inline"""
 
 
+@dataclass(eq=False)
 class _NoAddresses:
     """A code generator for functions without an address, which need no environment."""
 
-    def __init__(self, generator: Any) -> None:
-        self._generator = generator
+    _generator: Any
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._generator, name)

@@ -177,7 +177,16 @@ def base_rate_loss(head: Objective, seen: StreamStatistics) -> float | None:
             labels: Weighted = [] if share in (0.0, 1.0) else [(1.0, share), (-1.0, 1 - share)]
         else:  # the sample may have missed the extremes
             labels = _shares(seen, {seen.low: 1.0 / seen.rows, seen.high: 1.0 / seen.rows})
-        return _best_constant(head.loss, labels) if labels else None
+        # the least mean loss, by bisecting the slope; None if no constant attains it, or if it is zero
+        high = max([30.0, *(1.0 + abs(label) for label, _ in labels)])
+        low = -high
+        if not labels or _mean(head.loss, high, labels)[1] <= 0 or _mean(head.loss, low, labels)[1] >= 0:
+            return None
+        for _ in range(_STEPS):
+            middle = (low + high) / 2
+            low, high = (low, middle) if _mean(head.loss, middle, labels)[1] > 0 else (middle, high)
+        least = min(_mean(head.loss, margin, labels)[0] for margin in (low, high))
+        return least if least > 1e-9 else None
     unequal = len({*seen.weights}) > 1 or not math.isclose(seen.weight, seen.weights[0] * seen.rows)
     if unequal or sum(seen.classes) != seen.rows:
         return None
@@ -217,22 +226,6 @@ def _shares(seen: StreamStatistics, more: dict[float, float]) -> Weighted:
         found[label] = found.get(label, 0.0) + weight / total
     whole = sum(found.values())
     return [(label, share / whole) for label, share in found.items()]
-
-
-def _best_constant(loss: object, labels: Weighted) -> float | None:
-    """The least mean loss of a convex loss, found by bisecting the slope of the margin.
-
-    None if no constant attains it, or if it is zero.
-    """
-    high = max(30.0, 1.0 + max(abs(label) for label, _ in labels))
-    low = -high
-    if _mean(loss, high, labels)[1] <= 0 or _mean(loss, low, labels)[1] >= 0:
-        return None
-    for _ in range(_STEPS):
-        middle = (low + high) / 2
-        low, high = (low, middle) if _mean(loss, middle, labels)[1] > 0 else (middle, high)
-    least = min(_mean(loss, margin, labels)[0] for margin in (low, high))
-    return least if least > 1e-9 else None
 
 
 def _mean(loss: Any, margin: float, labels: Weighted) -> tuple[float, float]:

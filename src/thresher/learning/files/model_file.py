@@ -345,7 +345,22 @@ def _pieces(
     sums["header"] = _header_sum({**header, "crc32": sums})
     names = sorted(whole, key=lambda name: (-whole[name].itemsize, name))  # so that all are aligned
     text = json.dumps({**header, "crc32": sums}, sort_keys=True)
-    yield _safetensors_head(text, {name: whole[name] for name in names})
+    # a safetensors file: the length of a JSON object, which lists the tensors, the object, and the tensors
+    entries: dict[str, Any] = {"__metadata__": {"thresher": text}}
+    end = 0
+    for name in names:
+        array = whole[name]
+        begin, end = end, end + array.nbytes
+        kind = "BOOL" if array.dtype.kind == "b" else f"{array.dtype.kind.upper()}{8 * array.itemsize}"
+        entries[name] = {"dtype": kind, "shape": list(array.shape), "data_offsets": [begin, end]}
+    raw = json.dumps(entries, separators=(",", ":")).encode()
+    if len(raw) > _LONGEST_HEADER:
+        raise ModelFileError(
+            f"the names of columns and classes take {len(raw) >> 20} MB in a model file, which has room for"
+            f" {_LONGEST_HEADER >> 20}: use fewer or shorter names"
+        )
+    raw += b" " * (-len(raw) % 8)
+    yield len(raw).to_bytes(8, "little") + raw
     for name in names:
         yield whole[name].reshape(-1).view(np.uint8).data
 
@@ -373,24 +388,6 @@ def _split(headers: Sequence[Header]) -> tuple[Header, list[Header]]:
     first, *others = headers
     shared = {n: v for n, v in first.items() if all(n in one and one[n] == v for one in others)}
     return shared, [{n: v for n, v in one.items() if n not in shared} for one in headers]
-
-
-def _safetensors_head(text: str, tensors: Tensors) -> bytes:
-    """The start of a safetensors file: the length of a JSON object, and the object, which lists tensors."""
-    entries: dict[str, Any] = {"__metadata__": {"thresher": text}}
-    end = 0
-    for name, array in tensors.items():
-        begin, end = end, end + array.nbytes
-        kind = "BOOL" if array.dtype.kind == "b" else f"{array.dtype.kind.upper()}{8 * array.itemsize}"
-        entries[name] = {"dtype": kind, "shape": list(array.shape), "data_offsets": [begin, end]}
-    raw = json.dumps(entries, separators=(",", ":")).encode()
-    if len(raw) > _LONGEST_HEADER:
-        raise ModelFileError(
-            f"the names of columns and classes take {len(raw) >> 20} MB in a model file, which has room for"
-            f" {_LONGEST_HEADER >> 20}: use fewer or shorter names"
-        )
-    raw += b" " * (-len(raw) % 8)
-    return len(raw).to_bytes(8, "little") + raw
 
 
 def _header_sum(header: Header) -> int:

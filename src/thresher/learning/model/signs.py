@@ -21,7 +21,7 @@ from thresher.data.errors import DataError, OneLineError
 from thresher.data.feature_specs import ANY, as_list, names_in
 from thresher.data.features.murmur import hash_columns
 from thresher.data.formats.listing import kind_of_features
-from thresher.data.layout import AnyLayout, SettledLayout, has_columns
+from thresher.data.layout import AnyLayout, has_columns
 from thresher.engine.verbs import grouped
 from thresher.options.messages import mention
 from thresher.options.model import SIGNED
@@ -125,7 +125,16 @@ class Signs:
         """Option, key and name of each feature that is listed, in data of this layout. `DataError`."""
         if layout is not None and has_columns(layout):
             for option, name in self._asked:
-                columns = _numeric(option, name, layout)
+                matched, kind_of = matching(name, layout.columns), layout.kind_of
+                if not matched:
+                    meant = column_meant(name, layout.columns)
+                    raise DataError(f"{mention(option)}: no column is called '{name}'; {meant}")
+                columns = [one for one in matched if kind_of[one] in FEATURES] or matched
+                if other := next((one for one in columns if kind_of[one] != NUMERIC), None):
+                    what, every = _KINDS.get(kind_of[other], kind_of[other]), mention(**{option: ANY})
+                    more = f", and {every} is all weights" if kind_of[other] in FEATURES else ""
+                    wanted = f"only numeric columns have one weight{more}"
+                    raise DataError(f"{mention(option)}: column '{other}' is {what}: {wanted}")
                 keys = hash_columns(columns, layout.seed) & np.uint64(layout.mask)
                 yield from zip(repeat(option), keys.tolist(), columns)
             return
@@ -142,22 +151,6 @@ class Signs:
                 )
             else:
                 yield option, int(hash_columns([name], layout.seed if layout else 0)[0]) & mask, name
-
-
-def _numeric(option: str, name: str, layout: SettledLayout) -> list[str]:
-    """The columns of numbers that a name means. `DataError` if it means none, or others."""
-    matched, kind_of = matching(name, layout.columns), layout.kind_of
-    if not matched:
-        meant = column_meant(name, layout.columns)
-        raise DataError(f"{mention(option)}: no column is called '{name}'; {meant}")
-    used = [one for one in matched if kind_of[one] in FEATURES] or matched
-    if other := next((one for one in used if kind_of[one] != NUMERIC), None):
-        what, every = _KINDS.get(kind_of[other], kind_of[other]), mention(**{option: ANY})
-        more = f", and {every} is all weights" if kind_of[other] in FEATURES else ""
-        raise DataError(
-            f"{mention(option)}: column '{other}' is {what}: only numeric columns have one weight{more}"
-        )
-    return used
 
 
 _KINDS = {

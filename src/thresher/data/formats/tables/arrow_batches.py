@@ -256,10 +256,14 @@ class BatchParser(TableParser):
                 )
                 row[rows.LISTS], row[rows.DATA] = lists.ctypes.data, keys.ctypes.data
                 row[rows.OFFSETS] = values.ctypes.data
-                return (grams, bits), most + len(grams[1])
-            if pa.types.is_dictionary(array.type):
-                hashed = _keys_of(array, kinds, c, self._reading.naming)
-                if hashed is not None:
+                return (grams, bits), most + len(keys)
+            different = array.dictionary if pa.types.is_dictionary(array.type) else None
+            # keys of its values are computed once if most of them occur, and none is missing
+            if different is not None and not different.null_count and len(different) <= len(array):
+                texts = cast(texts_of(different, kinds.spelling[c]), TEXTS)
+                described, hashed = np.zeros(rows.FIELDS, np.int64), np.empty(len(texts), np.uint64)
+                _note_buffers(described, texts)
+                if rows.hash_values(described, kinds.seeds[c], hashed, self._reading.naming, c):
                     indices = cast(array.indices, pa.int64())
                     _note_buffers(row, indices)
                     row[rows.FORM], row[rows.OFFSETS] = rows.KEYS, row[rows.DATA]
@@ -328,18 +332,6 @@ def _finite_in(array: pa.Array) -> NDArray[np.uint8] | None:
     if numbers is not array:
         finite = np.append(finite, True)[pc.fill_null(array.indices, len(finite)).to_numpy()]
     return np.packbits(finite, bitorder="little")
-
-
-def _keys_of(
-    array: pa.Array, kinds: ColumnEncodings, place: int, naming: object
-) -> NDArray[np.uint64] | None:
-    """The keys of the values of a dictionary; None if one is missing or most do not occur."""
-    if array.dictionary.null_count or len(array.dictionary) > len(array):
-        return None
-    values = cast(texts_of(array.dictionary, kinds.spelling[place]), TEXTS)
-    described, keys = np.zeros(rows.FIELDS, np.int64), np.empty(len(values), np.uint64)
-    _note_buffers(described, values)
-    return keys if rows.hash_values(described, kinds.seeds[place], keys, naming, place) else None
 
 
 def _texts(column: pa.Array) -> list[str]:

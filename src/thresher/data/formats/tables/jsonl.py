@@ -154,11 +154,14 @@ def open_table(
     if not has_columns(found):
         values = dict(pair for one in reversed(heads) for pair in one.values.items() if pair[1])
         schemas = [one.fields for one in heads]
-
-        def texts_of(field: str) -> list[str]:
-            return [one for one in values.get(field, ()) if isinstance(one, str)]
-
-        found = by_schema(layout, schemas, names[0], texts_of, EMPTY, open_ended=not whole)
+        found = by_schema(
+            layout,
+            schemas,
+            names[0],
+            lambda field: [one for one in values.get(field, ()) if isinstance(one, str)],
+            EMPTY,
+            open_ended=not whole,
+        )
     used, files = found.unlabelled() if asked.unlabelled else found, list[ColumnEncodings]()
     new = layout.new(used.columns) if isinstance(layout, Extension) else []
     for name, head in zip(names, heads, strict=True):
