@@ -15,7 +15,7 @@ import pytest
 from tests.data.logs import NOON, LogEntry, packed, write_log
 from tests.streams import case
 from thresher.data.chunk import Chunk, concat
-from thresher.data.errors import DataError
+from thresher.data.errors import DataError, reason_of
 from thresher.data.layout import SettledLayout
 from thresher.data.log import segments
 from thresher.data.log.origin import LogOrigin
@@ -398,7 +398,7 @@ def failing(log: Path, name: str, reason: int, error: type[Exception], segment_b
     writer.append([packed(ENTRIES[0])])
     with pytest.MonkeyPatch.context() as patch:
         Disk(patch, name, reason)
-        with pytest.raises(error, match=os.strerror(reason)):
+        with pytest.raises(error, match=reason_of(OSError(reason, os.strerror(reason)))):
             writer.append([packed(ENTRIES[2])])
     return writer
 
