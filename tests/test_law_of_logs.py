@@ -211,5 +211,5 @@ def test_what_a_log_does_not_have_is_an_error(
             thresher.train(given, **more)
     with pytest.raises(ValueError, match="a matrix or a log has no feature names"):
         thresher.name_features(models["size"], folder)
-    with pytest.raises(ValueError, match="these data hold features, not columns"):
+    with pytest.raises(ValueError, match="needs a table with columns; these data have none"):
         thresher.evaluate(models["size"], folder, slices="city")

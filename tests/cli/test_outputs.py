@@ -116,7 +116,7 @@ WRONG = [
     ("classes", "--outputs classes:3-5", 1, "expected a class from 3 to 5 as label, found '6'"),
     ("classes", "--outputs labels", 2, "no outputs are called 'labels'; known: one, classes, classes:max=N"),
     ("classes", "--outputs labels:6-3", 2, "labels 6-3: give 2 to 65536 classes, from low to high"),
-    ("classes", "--outputs labels:4 --loss squared", 2, "the loss squared does not work with several labels"),
+    ("classes", "--outputs labels:4 --loss squared", 2, "the loss squared is not for outputs labels"),
 ]  # fmt: skip
 
 

@@ -251,7 +251,7 @@ def test_json_must_be_utf8(tmp_path: Path) -> None:
 def test_training_and_predicting_warn(tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
     write(path, "latin-1")
-    with pytest.warns(TroubleWarning, match=r"6 lines have text that is not UTF-8 \(.*t.csv:5:6\), so"):
+    with pytest.warns(TroubleWarning, match=r"text of 6 lines is not UTF-8 \(the first: .*t.csv:5:6\), so"):
         model = thresher.train(path)
     with pytest.warns(TroubleWarning, match="convert Latin-1 .iconv -f LATIN1 -t UTF-8"):
         model.predict(path)

@@ -273,7 +273,7 @@ def test_a_model_goes_on_with_the_means_of_the_weights_it_starts_from() -> None:
 def test_weights_for_other_values_are_refused() -> None:
     plain = model_of("ft-ftrl", centre=False)
     plain.learn(columns(11).chunk)
-    with pytest.raises(ValueError, match="not centred; leave centre out"):
+    with pytest.raises(ValueError, match="for values as they are: leave centre out"):
         start_from(Model(Recipe("ft-ftrl", centre=True)), plain.predictor())
 
 

@@ -33,9 +33,14 @@ def said(*data: Any, **options: Any) -> str:
 @pytest.mark.parametrize(
     ("name", "text", "interact", "message"),
     [
-        ("d.vw", VW, "u,a", r"namespace 'u' of the interaction u,a; give whole names, not first letters"),
-        ("d.vw", VW, "user,typo", r"namespace 'typo' of the interaction user,typo$"),
-        ("d.vw", VW, ",ad", r"namespace '' of the interaction ,ad$"),
+        (
+            "d.vw",
+            VW,
+            "u,a",
+            r"no row has the namespace 'u' of the interaction u,a: check the name; its first letter",
+        ),
+        ("d.vw", VW, "user,typo", r"no row has the namespace 'typo' of the interaction user,typo: check"),
+        ("d.vw", VW, ",ad", r"no row has the namespace '' of the interaction ,ad: check"),
     ],
 )
 def test_an_interaction_of_a_namespace_that_no_row_has(

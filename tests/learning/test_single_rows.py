@@ -573,5 +573,7 @@ def test_rows_without_names() -> None:
         other.learn_one([float(k % 3), 1.0, float(k % 4)], k % 2)
     assert as_bytes(one) == as_bytes(other)
     assert other.predict_one((1.0, 2.0, 3.0)) == one.predict([[1.0, 2.0, 3.0]])[0]
-    with pytest.raises(DataError, match="the matrix has 2 columns"):
+    with pytest.raises(
+        DataError, match="the columns of the matrix are 0 to 1, but the model was trained on 0 to 2"
+    ):
         other.predict_one([1.0, 2.0])

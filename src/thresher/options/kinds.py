@@ -182,7 +182,7 @@ def path(value: object) -> Path:
 
 def one_of(names: Collection[str], value: Any) -> str:
     """One of a few names. `WrongValueError`."""
-    if value not in names:
+    if not isinstance(value, str) or value not in names:
         from thresher.data.formats.listing import list_titles
         from thresher.options.synonyms import did_you_mean
 
