@@ -125,14 +125,14 @@ ROOMS = ("text", "files", "features", "sources", "formats.lines", "formats.table
 # folder -> the most lines that its modules may have, those of code, and those of code that check, raise
 # or explain (tests/code_lines.py): who adds says in the same commit what goes, or raises one and says why
 SIZES = {
-    "all": Size(57_861, 29_188, 4_208),
+    "all": Size(57_877, 29_200, 4_210),
     "data": Size(16_883, 9_179, 1_049),
-    "learning": Size(13_285, 6_829, 1_642),
+    "learning": Size(13_292, 6_833, 1_644),
     "parts": Size(5_239, 2_073, 201),
     "engine": Size(4_729, 2_166, 116),
-    "plans": Size(2_974, 1_542, 249),
+    "plans": Size(2_978, 1_545, 249),
     "serving": Size(2_645, 1_541, 163),
-    "options": Size(2_152, 952, 179),
+    "options": Size(2_158, 957, 179),
     "sklearn": Size(1_385, 705, 119),
     "cli": Size(1_772, 799, 139),
     "cluster": Size(916, 504, 52),
@@ -142,7 +142,7 @@ SIZES = {
     "exporting": Size(750, 455, 42),
     "runs": Size(689, 386, 48),
     "drawing": Size(674, 376, 0),
-    "api": Size(691, 101, 6),
+    "api": Size(690, 101, 6),
     "testing": Size(475, 238, 92),
     "__init__": Size(102, 43, 2),
     "_version": Size(28, 7, 4),

@@ -88,7 +88,7 @@ def test_what_cannot_be() -> None:
         thresher.path(SAMPLE, pases=2)  # type: ignore[call-arg]
     with pytest.raises(TypeError, match="penalty"):
         thresher.path(SAMPLE, penalty=7)  # type: ignore[call-arg]
-    with pytest.raises(TypeError, match=r"option of the command line; use frontier.save\(path, state=True\)"):
+    with pytest.raises(TypeError, match=r"path has no option state; use frontier.save\(path, state=True\)"):
         thresher.path(SAMPLE, state=True)  # type: ignore[call-arg]
     with pytest.raises(ValueError, match="no penalty leaves a weight"):
         thresher.path([({}, 1), ({}, 0)] * 30)

@@ -230,7 +230,6 @@ def cv(
     y: ArrayLike | Spec | None = None,
     loss: Spec | None = None,
     *,
-    refit: bool = False,
     sample_weight: ArrayLike | None = None,
     **options: Unpack[lanes.CvOptions],
 ) -> Frontier:
@@ -263,7 +262,7 @@ def cv(
     """
     own = {**options, "loss": loss}
     with _open_run(lanes.CvCommand, cv, data, y, sample_weight, own) as (inputs, given):
-        run = CrossValidation(given, bool(refit)).prepare(inputs, Ui())
+        run = CrossValidation(given).prepare(inputs, Ui())
         outcome, found = _outcome(run), run.judge()
     return _decided(found, outcome)
 

@@ -202,6 +202,8 @@ def test_a_frontier_goes_on(thresher: Thresher) -> None:
     ran = thresher("path b.svm -m C --continue A -q --l1 0.2:0.4:2")
     assert ran.status == 2
     assert "the frontier was made with --l1 0.1:1:3; leave --l1 out" in ran.err
+    one = thresher("train b.svm -m C --continue A -q --l1 0.2").err
+    assert "the model chosen in A (thresher choose takes others out) was made with --rule" in one
     assert "a.svm: not a thresher model" in thresher("path b.svm -m C --continue a.svm -q").err
     assert "B0: not the models of thresher path" in thresher("path b.svm -m C --continue B0 -q").err
     assert not Path("C").exists()

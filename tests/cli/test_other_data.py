@@ -208,12 +208,12 @@ def test_late_fields(thresher: Thresher, folder: Path) -> None:
 
 @pytest.mark.parametrize("name", ["amonut", "Amount", "amount_"])
 def test_a_misspelt_column_of_new_data(thresher: Thresher, folder: Path, name: str) -> None:
-    (folder / "d.csv").write_text("label,amount,x\n" + "1,2,5\n0,1,6\n" * 20)
-    (folder / "e.csv").write_text(f"label,{name},x,other\n" + "1,2,5,3\n0,1,6,3\n" * 20)
+    (folder / "d.csv").write_text("label,amount,price,x\n" + "1,2,5,3\n0,1,6,4\n" * 20)
+    (folder / "e.csv").write_text(f"label,{name},prize,x,other\n" + "1,2,5,3,3\n0,1,6,4,3\n" * 20)
     assert thresher("train d.csv -m m -q").status == 0
     meant = (
-        "e.csv has no column amount, so every row has a missing value there;"
-        f" column {name} is ignored: did you mean amount?"
+        "e.csv has no column amount, price, so every row has a missing value there;"
+        f" column {name}, prize is ignored: did you mean amount, price?"
     )
     for command in ("predict", "evaluate"):
         unknown, renamed = warned(thresher(f"{command} m e.csv").err)

@@ -363,7 +363,7 @@ def test_separate_data_meet_no_class_before_the_data_do() -> None:
 
 
 def test_groups_that_no_row_has() -> None:
-    assert "no row has a group" in told(thresher.train, groups=[""] * HELD, holdout=0.1)["no-groups"]
+    assert "one by one: leave group out" in told(thresher.train, groups=[""] * HELD, holdout=0.1)["no-groups"]
     assert not told(thresher.train, groups=USERS, holdout=0.1)
 
 
@@ -375,7 +375,7 @@ def test_namespaces_of_vw_text() -> None:
     found = thresher.train("rows.vw", "ft-ftrl:l1=0.01", group="user", holdout=0.2, passes=1)
     held = held_out(0, len(groups), 5, 0, _hashes(groups))
     assert found.examples == HELD - held.sum()
-    with pytest.warns(thresher.TroubleWarning, match=r"no row has a group, so rows were drawn one"):
+    with pytest.warns(thresher.TroubleWarning, match=r'no row has a group, .* leave group="usr" out'):
         thresher.train("rows.vw", "ft-ftrl:l1=0.01", group="usr", holdout=0.2, passes=1)
 
 

@@ -189,7 +189,7 @@ def test_models_learn_from_chunks_and_answer_what_they_can() -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"strict": True}, "strict is an option of the command line; warnings.simplefilter"),
+        ({"strict": True}, "train has no option strict; warnings.simplefilter"),
         ({"pases": 2}, r"train has no option pases; did you mean passes\?"),
         ({"epochs": 3}, r"train has no option epochs; did you mean passes\?"),
         ({"learning_rate": 0.1}, r"did you mean alpha\?"),
@@ -200,9 +200,10 @@ def test_models_learn_from_chunks_and_answer_what_they_can() -> None:
         ({"alhpa": 2}, r"did you mean alpha\?"),
         ({"choose": "1se"}, r"use thresher.load\(path\).choose\('1se'\)"),
         ({"by": "shop"}, r"use thresher.ensemble\(..., models='by:shop'\)"),
-        ({"detail": 1}, "is an option of the command line; here the result has the figures"),
-        ({"model": 1}, "is an option of the command line; the result has the model"),
+        ({"detail": 1}, "train has no option detail; here the result has the figures"),
+        ({"model": 1}, "train has no option model; the result has the model"),
         ({"ensemble": 1}, r"use thresher\.ensemble"),
+        ({"models": 3}, r"use thresher\.ensemble\(\.\.\., models=3\)"),
         ({"lamda": 1}, r"did you mean l1\?"),
         ({"PASSES": 1}, r"did you mean passes\?"),
         ({"zzz": 2}, "train has no option zzz; it has data, y, loss, .*, l1, .*, seed,"),

@@ -146,7 +146,7 @@ def cv(data: list[str], options: Options) -> None:
 
     model, started, ui = options["model"], time.perf_counter(), console(options["quiet"])
     saving.check_targets(model, options, data)
-    run = CrossValidation(options, model is not None).prepare(data, ui, [model])
+    run = CrossValidation(options).prepare(data, ui, [model])
     started += prepare_readers()
     outcome: Outcome = saving.finish(run)
     found = run.judge().decided(ui.warn)

@@ -124,7 +124,7 @@ class FeatureOptions(TypedDict, total=False):
         Option(kinds.WORDS, "WORD,...", unset="found by reading the labels first, and sorted"),
         "Labels that are words, in the order of their classes; of two, the second is the positive class.",
     ]
-    weight: Annotated[str | int, Option(kinds.COLUMN, "COL"), "Column of the importance weight."]
+    weight: Annotated[str | int, Option(kinds.COLUMN_OR_NONE, "COL"), "Column of the importance weight."]
     offset: Annotated[
         str | int,
         Option(kinds.COLUMN, "COL"),
@@ -197,7 +197,7 @@ class JudgingOptions(WritingOptions, total=False):
     ]
     weight: Annotated[
         str | int,
-        Option(kinds.COLUMN, "COL", unset="as in training"),
+        Option(kinds.COLUMN_OR_NONE, "COL", unset="as in training"),
         "Importance column of a table: its name, or its number; '' counts all rows alike.",
     ]
 

@@ -210,6 +210,10 @@ def names(value: Any, wanted: str = "names or positions of columns") -> tuple[st
 TEXT, FILLED, FILE = Text(text), Text(partial(text, empty=False)), Text(path)
 COLUMN = Text(column, lambda text: column(unquote(text)), in_list, columns=True)
 """A column: its name, in double quotes if it has a comma, or its number"""
+COLUMN_OR_NONE = Text(
+    lambda value: value if isinstance(value, str) else column(value), unquote, in_list, columns=True
+)
+"""The same, or an empty text for none"""
 COLUMNS = Text(names, write=as_list, columns=True)
 """A list with commas between"""
 WORDS = Text(partial(names, wanted="texts"), write=as_list)

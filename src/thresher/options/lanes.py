@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 
 from thresher.options import training
-from thresher.options.kinds import FILE, Kind, Number, Text, Whole, WrongValueError
+from thresher.options.kinds import FILE, Flag, Kind, Number, Text, Whole, WrongValueError
 from thresher.options.model import (
     LaneOptions,
     LossOption,
@@ -16,7 +16,7 @@ from thresher.options.model import (
     RuleOption,
     ShapeOptions,
 )
-from thresher.options.option import SHELL, SHELL_SWITCH, SWITCH, Option
+from thresher.options.option import PYTHON, SHELL, SHELL_SWITCH, SWITCH, Option
 from thresher.options.training import HOLDOUT, SHELL_PICTURE, LoopOptions, SourceOptions, TalkOptions
 
 if TYPE_CHECKING:
@@ -112,6 +112,7 @@ class CvOptions(
         "Of every K rows, one is in each fold, drawn with --seed, and is evaluated by a model that did not "
         "learn it.",
     ]
+    refit: Annotated[bool, Option(Flag(), default=False, face=PYTHON)]
 
 
 class CvCommand(RuleOption, LossOption, CvOptions, TalkOptions, total=False):

@@ -122,7 +122,8 @@ class Options(dict[str, Any]):
         return found
 
 
-COMMAND_ONLY = {
+ELSEWHERE = {
+    "models": "use thresher.ensemble(..., models=VALUE)",
     "model": "the result has the model, whose method save writes it",
     "ensemble": "use thresher.ensemble(..., models=VALUE)",
     "by": "use thresher.ensemble(..., models='by:VALUE')",
@@ -138,7 +139,7 @@ COMMAND_ONLY = {
     "curve": "model.curve has the points",
     "strict": "warnings.simplefilter('error', thresher.TroubleWarning) makes warnings errors",
 }
-"""Options of the command line that Python has in another form; VALUE is what was given"""
+"""What Python has in another form, such as options of the command line; VALUE is what was given"""
 
 
 def settle(
@@ -170,10 +171,10 @@ def check_names(function: Callable[..., object], given: Collection[str], known: 
     for name in given:
         if name in names:
             continue
-        if name in COMMAND_ONLY and f"{name}s" not in names:
+        if name in ELSEWHERE and f"{name}s" not in names:
             value = given[name] if isinstance(given, Mapping) else "VALUE"
-            instead = COMMAND_ONLY[name].replace("VALUE", shorten(str(value), _LONGEST))
-            raise TypeError(f"{name} is an option of the command line; {instead}")
+            instead = ELSEWHERE[name].replace("VALUE", shorten(str(value), _LONGEST))
+            raise TypeError(f"{function.__name__} has no option {name}; {instead}")
         rule = (given.get("rule") if isinstance(given, Mapping) else None) or DEFAULT_RULE
         hint = did_you_mean(name, [one for one in names if one not in lacking(rule, names)])
         hint = hint or f"; it has {', '.join(names)}"

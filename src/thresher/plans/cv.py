@@ -27,15 +27,15 @@ from thresher.plans.run import Opened, Plan
 
 
 class CrossValidation(Plan):
-    """Models of all rows outside each fold; with `refit`, of all rows too."""
+    """Models of all rows outside each fold; with `refit`, or a file to write, of all rows too."""
 
     name, varies, dealt = "cv", True, "be in a different fold"
 
     rereads = 1
 
-    def __init__(self, options: Options, refit: bool) -> None:
+    def __init__(self, options: Options) -> None:
         super().__init__(options)
-        self._refit = refit
+        self._refit = bool(options["refit"] or options["model"])
         self.penalty: str | None = None
         """the name of the parameter that differs; None if one model is evaluated"""
 

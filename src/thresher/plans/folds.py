@@ -30,7 +30,8 @@ import numpy as np
 
 from thresher.data.chunk import Chunk, concat
 from thresher.data.errors import DataError, first_few
-from thresher.learning.diagnostics.findings import NO_GROUPS, Finding
+from thresher.data.layout import grouped_by
+from thresher.learning.diagnostics.findings import Finding, no_groups
 from thresher.learning.files.choice import LOSS, Point, criterion_of
 from thresher.learning.model.model import Model
 from thresher.learning.model.model_set import ModelSet, Share
@@ -95,7 +96,7 @@ class FoldScores:
         waiting, sizes = [list[Chunk]() for _ in parts], np.zeros(folds.count, np.int64)
         self._classes = [Counter[float]() for _ in parts]
         """rows of each class in each fold"""
-        self._named = self._in_groups = False
+        self._named, self._in_groups, self._grouped_by = False, False, grouped_by(models.layout)
         for chunk in chunks:
             numbers, rows = folds.folds_of(chunk, rows), rows + len(chunk)
             sizes += np.bincount(numbers, minlength=folds.count)
@@ -124,7 +125,7 @@ class FoldScores:
 
     def troubles(self) -> list[Finding]:
         """Trouble with the rows of the folds."""
-        found = [NO_GROUPS] if self._in_groups and not self._named else []
+        found = [no_groups(self._grouped_by)] if self._in_groups and not self._named else []
         if self._weightless:
             reason = f"no row of fold {self._weightless} has an importance above 0"
             remedy = f"check the importances, or take fewer {mention('folds')}"

@@ -22,7 +22,7 @@ from thresher.learning.evaluation.figures import Judged
 from thresher.learning.files import checkpoint, model_file
 from thresher.learning.files.checkpoint import TrainingState
 from thresher.learning.files.choice import LOSS
-from thresher.learning.files.model_file import ENSEMBLE, Contents, looks_like_ours, predictor_of
+from thresher.learning.files.model_file import ENSEMBLE, FRONTIER, Contents, looks_like_ours, predictor_of
 from thresher.learning.inspection.feature_names import check_nameable, keep_names
 from thresher.learning.model.agreement import COLUMNS, kind_of_model
 from thresher.learning.model.bags import spec_of
@@ -101,7 +101,10 @@ class Plan:
         if bags_of(given) is not None:
             called = given if isinstance(given, str | os.PathLike) else "the model"
             raise UsageError(f"{called} is an ensemble: go on with it in thresher.ensemble")
-        return ModelSet.of([to_go_on(given)])
+        model = to_go_on(given)
+        if isinstance(given, str | os.PathLike) and FRONTIER in Contents.of(Path(given)).run:
+            self.whose = f"the model chosen in {given} ({mention_command('choose')} takes others out)"
+        return ModelSet.of([model])
 
     def difference(self, models: ModelSet, before: TrainingState | None = None) -> Iterator[Difference]:
         """What options say otherwise than models that are to go on, or are resumed in the state `before`."""

@@ -178,10 +178,13 @@ def _of_columns_met(report: Report, layout: Any, goes_on: bool) -> Iterator[Find
     if found := [one for one in _noticed(report, noticed.LATE) if one not in renamed]:
         yield Finding("late-columns", _late(found, layout))
     if renamed:
-        late, missing = next(iter(renamed.items()))
-        reason = f"{missing.place} has no column {missing.column}, so every row has a missing value there"
-        now = f"column {late.column} is {'new' if late.what == noticed.NEW else 'ignored'}"
-        yield Finding("missing-columns", f"{reason}; {now}: did you mean {missing.column}?")
+        place = next(iter(renamed.values())).place
+        late = [one for one, missing in renamed.items() if missing.place == place]
+        meant = first_few([renamed[one].column for one in late])
+        reason = f"{place} has no column {meant}, so every row has a missing value there"
+        now = "new" if late[0].what == noticed.NEW else "ignored"
+        now = f"column {first_few([one.column for one in late])} is {now}"
+        yield Finding("missing-columns", f"{reason}; {now}: did you mean {meant}?")
     if found := [one for one in lacking if one not in renamed.values()]:
         files = list(dict.fromkeys(one.place for one in found))
         names = [one.column for one in found if one.place == files[0]]

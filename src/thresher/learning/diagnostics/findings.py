@@ -51,11 +51,13 @@ WEIGHTLESS = Finding(
     "no held-out row has an importance above 0, so there is nothing to judge by: check the importances, or"
     f" hold out other rows, such as {mention(holdout=0.1)}",
 )
-NO_GROUPS = Finding(
-    "no-groups",
-    "no row has a group, so rows were drawn one by one: leave"
-    f" {mention('group')} out, or name what rows belong to",
-)
+
+
+def no_groups(column: str) -> Finding:
+    """Rows without groups, which the data, or a `column` of them, ought to give."""
+    group = mention(group=column) if column else mention("group")
+    reason = "no row has a group, so rows were drawn one by one"
+    return Finding("no-groups", f"{reason}: leave {group} out, or name what rows belong to")
 
 
 def unresolved_labels(head: Any, rows: int, low: float, high: float) -> str | None:

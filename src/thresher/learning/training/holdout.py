@@ -22,7 +22,7 @@ from thresher.data.errors import DataError
 from thresher.data.inputs.matrices import identify
 from thresher.data.layout import grouped_by
 from thresher.data.source import Chunks, MemorySource, Source, SourceWrapper
-from thresher.learning.diagnostics.findings import NO_GROUPS, WEIGHTLESS, Finding
+from thresher.learning.diagnostics.findings import WEIGHTLESS, Finding, no_groups
 from thresher.learning.inspection.formatting import format_figure
 from thresher.learning.model.objective import Objective
 from thresher.learning.model.recipe import Recipe
@@ -108,6 +108,7 @@ class Holdout:
     first = 0
     """number of the first row, where the stream goes on with other data"""
     _head: Objective | None = None
+    _grouped_by = ""
 
     def __init__(self, every: HeldOutPart = 0, given: Source | None = None) -> None:
         self.every, self.given = every, None if given is None else identify(given)
@@ -125,7 +126,8 @@ class Holdout:
         """Draw with the seed of `recipe`. `DataError` if rows have groups, but are not drawn."""
         self.seed = recipe.seed
         self._head = recipe.objective
-        check_ungrouped(self.every, grouped_by(source.layout))
+        self._grouped_by = grouped_by(source.layout)
+        check_ungrouped(self.every, self._grouped_by)
 
     def rest(self, source: Source) -> Source:
         """`source` without its held-out rows."""
@@ -196,7 +198,7 @@ class Holdout:
             remedy = f"hold out others, such as {mention(holdout=0.5)}"
             return [Finding("empty-holdout", f"no row was held out, because {reason}: {remedy}")]
         if drawn and not self._named:  # what differs then differs by chance
-            return [NO_GROUPS] if self._in_groups else []
+            return [no_groups(self._grouped_by)] if self._in_groups else []
         assert self._head is not None
         held = sum((counts_of(self._head, chunk) for chunk in self._kept), Counter[float]())
         reason = difference(held, learned, named=partial(self._head.named, words=words))
