@@ -125,12 +125,12 @@ ROOMS = ("text", "files", "features", "sources", "formats.lines", "formats.table
 # folder -> the most lines that its modules may have, those of code, and those of code that check, raise
 # or explain (tests/code_lines.py): who adds says in the same commit what goes, or raises one and says why
 SIZES = {
-    "all": Size(57_877, 29_200, 4_210),
+    "all": Size(57_878, 29_201, 4_210),
     "data": Size(16_883, 9_179, 1_049),
     "learning": Size(13_292, 6_833, 1_644),
     "parts": Size(5_239, 2_073, 201),
     "engine": Size(4_729, 2_166, 116),
-    "plans": Size(2_978, 1_545, 249),
+    "plans": Size(2_979, 1_546, 249),
     "serving": Size(2_645, 1_541, 163),
     "options": Size(2_158, 957, 179),
     "sklearn": Size(1_385, 705, 119),

@@ -190,9 +190,9 @@ def one_of(names: Collection[str], value: Any) -> str:
     return str(value)
 
 
-def column(value: Any, wanted: str = "the name or position of a column") -> str:
-    """The name of a column, which is not empty, or its number, counted from 1, as text. `WrongValueError`."""
-    if isinstance(value, str) and value:
+def column(value: Any, wanted: str = "the name or position of a column", empty: bool = False) -> str:
+    """The name of a column, maybe `empty`, or its number, counted from 1, as text. `WrongValueError`."""
+    if isinstance(value, str) and (value or empty):
         return value
     if (number := _whole(value)) is None:
         raise WrongValueError(wanted)
@@ -204,15 +204,15 @@ def names(value: Any, wanted: str = "names or positions of columns") -> tuple[st
     if isinstance(value, str):
         return names_in(value)
     several = _several(value, wanted)
-    return tuple(column(one, wanted) for one in (sorted(several) if isinstance(value, Set) else several))
+    return tuple(
+        column(one, wanted, empty=True) for one in (sorted(several) if isinstance(value, Set) else several)
+    )
 
 
 TEXT, FILLED, FILE = Text(text), Text(partial(text, empty=False)), Text(path)
 COLUMN = Text(column, lambda text: column(unquote(text)), in_list, columns=True)
 """A column: its name, in double quotes if it has a comma, or its number"""
-COLUMN_OR_NONE = Text(
-    lambda value: value if isinstance(value, str) else column(value), unquote, in_list, columns=True
-)
+COLUMN_OR_NONE = Text(partial(column, empty=True), unquote, in_list, columns=True)
 """The same, or an empty text for none"""
 COLUMNS = Text(names, write=as_list, columns=True)
 """A list with commas between"""

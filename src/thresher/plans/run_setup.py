@@ -53,7 +53,7 @@ from thresher.options.messages import mention
 from thresher.options.model import RecipeOptions
 from thresher.options.option import Options, UsageError, given_options, options_of
 
-_LOOKED_AT = 1 << 16
+_LOOKED_AT = 1 << 12
 """Bytes of a hold-out that are parsed before training"""
 
 
@@ -275,7 +275,8 @@ def holdout_of(
     OnError(read["on_error"], found.names)
     checked = check_holdout(source, found)
     if found.rereadable:  # with a domain of its own, since classes are met in the order of the data
-        with closing(as_source(held, domain, **options, block_bytes=_LOOKED_AT).chunks()) as chunks:
+        first = as_source(held, domain, **options | {"block_bytes": _LOOKED_AT, "threads": 1})
+        with closing(first.chunks()) as chunks:
             next(chunks, None)
     return checked
 
