@@ -7,7 +7,8 @@ and none if all values are 1. Unpacking gives the same arrays, bit for bit.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -108,11 +109,11 @@ def read_values(values: NDArray[np.float32], others: NDArray[np.uint8], out: NDA
         taken += other
 
 
+@dataclass(eq=False)
 class Packer:
     """Packs blocks, with memory that is used again for each."""
 
-    def __init__(self) -> None:
-        self._slots = empty_index(MOST_CODES)
+    _slots: NDArray[Any] = field(default_factory=partial(empty_index, MOST_CODES))
 
     def pack(self, parsed: Parsed, far: bool = True) -> Packed:
         """The packed block; arrays that are not narrowed are views of it.

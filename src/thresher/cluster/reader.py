@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import platform
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -69,12 +70,12 @@ def machine() -> str:
         return platform.node()
 
 
+@dataclass(eq=False)
 class Reader:
     """Reads one piece after the other; created in a process of its own."""
 
-    def __init__(self) -> None:
-        self._packer = Packer()
-        self._batches: Iterator[tuple[Note, list[Packed]]] = iter(())
+    _packer: Packer = field(default_factory=Packer)
+    _batches: Iterator[tuple[Note, list[Packed]]] = field(default_factory=lambda: iter(()))
 
     def ready(self) -> bool:
         """True, as soon as the process runs."""

@@ -170,7 +170,11 @@ def write_numbers(values: Sequence[float], percent: bool = False, *, alike: bool
         return [f"{text}%" for text in write_numbers(shown, alike=alike)]
     largest = max(map(abs, values), default=0.0)
     spread = largest / min((abs(value) for value in values if value), default=1.0)
-    found = [_alone(value) for value in values]
+    found = list[str]()
+    for value in values:
+        alone = f"{value:,.4g}" if value and not 1e-4 <= abs(value) < 1e6 else f"{value:,.10g}"
+        mantissa, e, exponent = alone.partition("e")
+        found.append(f"{mantissa}e{int(exponent)}" if e else alone)
     if 1e6 <= largest < 1e15:
         sizes = [next((one for one in _SUFFIXES if abs(value) >= one[0]), (1.0, "")) for value in values]
         found = [f"{value / size:.4g}{of}" for value, (size, of) in zip(values, sizes, strict=True)]
@@ -185,9 +189,3 @@ def write_numbers(values: Sequence[float], percent: bool = False, *, alike: bool
     if len(set(found)) < len(set(values)):
         found = [f"{value:,.10g}" for value in values]
     return [f"−{text[1:]}" if text.startswith("-") else text for text in found]
-
-
-def _alone(value: float) -> str:
-    text = f"{value:,.4g}" if value and not 1e-4 <= abs(value) < 1e6 else f"{value:,.10g}"
-    mantissa, e, exponent = text.partition("e")
-    return f"{mantissa}e{int(exponent)}" if e else text

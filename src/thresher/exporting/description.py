@@ -197,7 +197,15 @@ def describe(model: ModelOrFile) -> RawPrediction:
         raise DataError(
             "several quantiles are sorted when predicted, which exports do not do: export one each"
         )
-    columns = _columns(layout) if table else []
+    columns, bare = list[ExportedColumn](), 0
+    keys = hash_columns(layout.columns, layout.seed).tolist()
+    pairs = zip(layout.columns, layout.kinds, layout.spelling, keys, strict=True)
+    for place, (name, kind, how, key) in enumerate(pairs if table else ()):
+        if kind in FEATURES:
+            spelled = kind in (CATEGORICAL, TEXT) and how in SPELLED
+            seed, numbers = key if name else layout.seed, spelled and how == AS_NUMBER
+            columns.append(ExportedColumn(name, kind, spelled, numbers, key & layout.mask, seed, place, bare))
+        bare += kind not in UNLABELLED
     head, words = first.head, first.classes
     known = (np.max([one.centred_bias for one in predictors], axis=0) > -np.inf).tolist()
     labels = list(words) or [f"{found.lowest_label:.9g}", "1"] if head.outputs.kind == "one" else list(words)
@@ -222,20 +230,6 @@ def describe(model: ModelOrFile) -> RawPrediction:
         layout.gaps and bool(columns),
         (layout if columns else SettledLayout()).mask,
     )
-
-
-def _columns(layout: SettledLayout) -> list[ExportedColumn]:
-    hashes = hash_columns(layout.columns, layout.seed).tolist()
-    found, bare = list[ExportedColumn](), 0
-    pairs = zip(layout.columns, layout.kinds, layout.spelling, hashes, strict=True)
-    for place, (name, kind, how, key) in enumerate(pairs):
-        if kind in FEATURES:
-            spelled = kind in (CATEGORICAL, TEXT) and how in SPELLED
-            seed = key if name else layout.seed
-            numbers = spelled and how == AS_NUMBER
-            found.append(ExportedColumn(name, kind, spelled, numbers, key & layout.mask, seed, place, bare))
-        bare += kind not in UNLABELLED
-    return found
 
 
 def _products(layout: SettledLayout, columns: list[ExportedColumn]) -> list[tuple[int, ...]]:

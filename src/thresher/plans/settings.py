@@ -97,7 +97,20 @@ class Tuner:
         """Lanes for round `number`, from 0."""
         rng = np.random.default_rng([self.base.seed, number])
         count = self.rounds[number]
-        drawn = self._anywhere(count, rng) if number == 0 else self._near(count, 0.5**number, rng)
+        tried = sorted(
+            (float(one.late_loss), k) for k, one in enumerate(self.trials) if one.late_loss is not None
+        )
+        rules = [parts.rule_of(self.trials[k].rule, self.trials[k].rate) for _, k in tried]
+        best = [rule for rule in rules if ranges_of(rule)][:_PARENTS]
+        drawn = list[Any]()  # near the best so far, each round nearer; in the first one, anywhere
+        for k in range(count if best and number else 0):
+            parent = best[k % len(best)]
+            moved = values_of(parent)
+            for name, (low, high) in ranges_of(parent).items():
+                reach = 0.5**number * math.log(high / low) / 2
+                moved[name] *= math.exp(rng.uniform(-reach, reach))
+            drawn.append(with_values(parent, moved))
+        drawn = drawn or self._anywhere(count, rng)
         recipes = [replace(self.base, rule=rule, rate=None) for rule in drawn]
         self.trials += [
             Trial(str(one.rule), None if one.rate is None else str(one.rate), number + 1) for one in recipes
@@ -115,22 +128,6 @@ class Tuner:
             }
             found.append(with_values(rule, drawn))
         return found
-
-    def _near(self, count: int, width: float, rng: np.random.Generator) -> list[Any]:
-        tried = sorted(
-            (float(one.late_loss), k) for k, one in enumerate(self.trials) if one.late_loss is not None
-        )
-        rules = [parts.rule_of(self.trials[k].rule, self.trials[k].rate) for _, k in tried]
-        best = [rule for rule in rules if ranges_of(rule)][:_PARENTS]
-        found = []
-        for k in range(count if best else 0):
-            parent = best[k % len(best)]
-            moved = values_of(parent)
-            for name, (low, high) in ranges_of(parent).items():
-                reach = width * math.log(high / low) / 2
-                moved[name] *= math.exp(rng.uniform(-reach, reach))
-            found.append(with_values(parent, moved))
-        return found or self._anywhere(count, rng)
 
     def settle(self, lanes: ModelSet, error: DivergedError | None = None) -> None:
         """Record the results of a round; `error` is set if all lanes diverged."""

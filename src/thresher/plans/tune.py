@@ -133,19 +133,16 @@ class Search:
                 best, rounds = self.tuner.trials[self.tuner.chosen], len(self.tuner.rounds)
                 settings = len(self.tuner.trials)
                 self._ui.say(f"round {number + 1} of {rounds}, {settings} settings: {best.rule}")
-        if self.tuner.model is not None:
-            self._learn_again(self.tuner.model)
-
-    def _learn_again(self, best: Model) -> None:
-        """Train the best setting anew, if it makes more than one pass."""
-        passes, memory = self._passes, self._holdout.memory
-        if memory is not None and memory.complete and best.recipe.rule_part.AUTOMATIC:
+        model, passes, memory = self.tuner.model, self._passes, self._holdout.memory
+        if model is None:
+            return
+        if memory is not None and memory.complete and model.recipe.rule_part.AUTOMATIC:
             passes = max(passes, passes_for(memory.whole))  # as many as `train` makes of these rows
         if passes == 1:
             return
-        stopper = Stopper()
+        stopper = Stopper()  # train the best setting anew
         extras = {"reread": self._reads.later, "stopper": stopper}
-        trainer = self._trainer(Model(best.recipe), TrainingPlan(passes, None), **extras)
+        trainer = self._trainer(Model(model.recipe), TrainingPlan(passes, None), **extras)
         stopper.listen_here()
         try:
             self.outcome.warnings, self.tuner.model = trainer.run().warnings, trainer.model

@@ -10,7 +10,7 @@ import numpy as np
 from thresher.learning.inspection.feature_names import known_names
 from thresher.learning.model.prediction import LinearPredictor
 from thresher.reporting.facts import Facts
-from thresher.reporting.html import BAR_STEPS, Markup, el, join, section, short_name, table
+from thresher.reporting.html import BAR_STEPS, Markup, el, section, short_name, table
 
 _OF_ONE, _OF_EACH, _OUTPUTS, _GROUPS = 30, 10, 10, 30
 """maximum numbers of weights of the only output and of each of several, of outputs, and of columns"""
@@ -49,30 +49,34 @@ def part(facts: Facts) -> Markup:
             tables.append(el("div", el("h3", f"Heaviest {sign}"), shown))
         inside = [el("p", _READING, class_="note"), el("div", *tables, class_="pair")]
     else:
-        inside = _by_output(predictor, info)
+        by_norm = sorted(enumerate(info["by_output"]), key=lambda one: (-one[1]["l1_norm"], one[0]))
+        what, figures = "Class" if predictor.head.classifies else "Output", list[Markup]()
+        for k, one in sorted(by_norm[:_OUTPUTS]):
+            weights = [*chain.from_iterable(_heaviest(predictor, k, _OF_EACH))]
+            shown = _table(predictor, "The heaviest weights of both signs", weights)
+            figures.append(el("div", el("h3", short_name(f"{what} {one['output']}")), shown))
+        reading = _READING_OF_CLASSES if predictor.head.classifies else _READING
+        inside = [el("p", reading, class_="note"), el("div", *figures, class_="pair")]
+        if len(by_norm) > _OUTPUTS:
+            most = f"Of {len(by_norm):,} outputs, the {_OUTPUTS} with the largest weights are shown."
+            inside.insert(0, el("p", most))
     both = f"{signs['positive']:,} positive and {signs['negative']:,} negative"
     sentence = f"{info['nonzero']:,} weights are not zero: {both}."
     if len(info["by_output"]) > 1:
         sentence += f" For each output, up to {_OF_EACH} are shown."
-    return section(
-        "weights", "What matters", _groups(info), el("h3", "The heaviest weights"), el("p", sentence), *inside
-    )
-
-
-def _by_output(predictor: LinearPredictor, info: dict[str, Any]) -> list[Markup]:
-    rows = sorted(enumerate(info["by_output"]), key=lambda one: (-one[1]["l1_norm"], one[0]))
-    shown = sorted(rows[:_OUTPUTS])
-    what = "Class" if predictor.head.classifies else "Output"
-    figures = list[Markup]()
-    for k, one in shown:
-        found = [*chain.from_iterable(_heaviest(predictor, k, _OF_EACH))]
-        inside = _table(predictor, "The heaviest weights of both signs", found)
-        figures.append(el("div", el("h3", short_name(f"{what} {one['output']}")), inside))
-    left = []
-    if len(rows) > _OUTPUTS:
-        left = [el("p", f"Of {len(rows):,} outputs, the {_OUTPUTS} with the largest weights are shown.")]
-    reading = _READING_OF_CLASSES if predictor.head.classifies else _READING
-    return [*left, el("p", reading, class_="note"), el("div", *figures, class_="pair")]
+    groups = [{"group": one["column"], **one} for one in info["columns"]] + info["groups"]
+    groups = sorted((one for one in groups if "effect" in one), key=lambda one: -one["effect"])
+    rows = list[list[Any]]()
+    for one in groups:
+        name = "(without a name)" if one["group"] is None else short_name(one["group"]) or "(no namespace)"
+        bar = _bar(one["effect"], groups[0]["effect"], "c1")
+        rows.append([name, bar, one["effect"], one.get("features", "")])
+    effects = list[Markup]()
+    if len(rows) > 1:
+        shown = table("Columns and namespaces by effect", _HEADS, rows, most=_GROUPS)
+        effects = [el("h3", "What matters, by column"), el("p", _EFFECTS, class_="note"), shown]
+    heaviest = el("h3", "The heaviest weights"), el("p", sentence)
+    return section("weights", "What matters", *effects, *heaviest, *inside)
 
 
 def _table(
@@ -99,21 +103,6 @@ def _heaviest(predictor: LinearPredictor, output: int, most: int) -> list[list[t
     first, second = max((most + 1) // 2, most - len(negative)), max(most // 2, most - len(positive))
     kept = positive[:first], negative[:second]
     return [[(int(predictor.keys[k]), float(column[k])) for k in each] for each in kept]
-
-
-def _groups(info: dict[str, Any]) -> Markup:
-    columns = [{"group": one["column"], **one} for one in info["columns"] if "effect" in one]
-    groups = [one for one in info["groups"] if "effect" in one]
-    found = sorted([*columns, *groups], key=lambda one: -one["effect"])
-    if len(found) < 2:
-        return Markup()
-    rows = list[list[Any]]()
-    for one in found:
-        name = "(without a name)" if one["group"] is None else short_name(one["group"]) or "(no namespace)"
-        bar = _bar(one["effect"], found[0]["effect"], "c1")
-        rows.append([name, bar, one["effect"], one.get("features", "")])
-    shown = table("Columns and namespaces by effect", _HEADS, rows, most=_GROUPS)
-    return join([el("h3", "What matters, by column"), el("p", _EFFECTS, class_="note"), shown])
 
 
 def _bar(size: float, largest: float, colour: str) -> Markup:

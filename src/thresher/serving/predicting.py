@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
+from dataclasses import dataclass, field
 from itertools import count
 from typing import Any, NamedTuple, TypeVar
 
@@ -67,19 +68,21 @@ class _Serving(NamedTuple):
     answers: Answers
 
 
+@dataclass(eq=False)
 class Predictions:
     """Predicts the rows of bodies; threads may use it at once."""
 
-    def __init__(self, service: Service, most_rows: int, metrics: Metrics) -> None:
-        self._service, self._most, self._metrics = service, most_rows, metrics
-        self._own: _Serving | None = None
+    service: Service
+    most_rows: int
+    metrics: Metrics
+    _own: _Serving | None = field(default=None, init=False)
 
     @property
     def now(self) -> _Serving:
         """The model that serves, which another may have replaced: each request takes it from here once."""
-        own, model = self._own, self._service.model
+        own, model = self._own, self.service.model
         if own is None or own.model is not model:
-            bodies = Bodies(model, self._most, self._service.words)
+            bodies = Bodies(model, self.most_rows, self.service.words)
             self._own = own = _Serving(model, bodies, Answers(model))
         return own
 
@@ -92,14 +95,14 @@ class Predictions:
         rows = bodies.read(body, kind.media, labelled=False, ids=kind.ids)
         self._count(rows, "predicted")
         if kind.output != EXPLAIN:
-            written = answers.write(rows, self._service.margins(rows.chunk, model), kind.output, kind.arrow)
+            written = answers.write(rows, self.service.margins(rows.chunk, model), kind.output, kind.arrow)
         else:
             names = bodies.names(body, kind.media, rows.chunk.keys)
-            with self._service.reading():
+            with self.service.reading():
                 found = explain(model, rows.chunk, names)
             written = lines_of(rows, found.told(int(kind.top) if kind.top else None))
         answer = _answer_rows(rows, written, ARROW if kind.arrow else LINES)
-        return answer, self._service.keep(rows.good_ids, rows.chunk) if kind.ids else answer
+        return answer, self.service.keep(rows.good_ids, rows.chunk) if kind.ids else answer
 
     def labelled(self, body: bytes, media: str) -> Rows:
         """The rows of a body, with labels; at least one is good. `RefusedError`."""
@@ -117,9 +120,9 @@ class Predictions:
                 self.work([body] * times, [""] * times, BatchKind("/predict", media))
             with suppress(DataError, RefusedError):
                 self.predict(body, BatchKind("/predict", media, EXPLAIN))
-                if self._service.learns:
+                if self.service.learns:
                     self.now.bodies.read(body, media, labelled=True)
-        self._metrics.rows.clear()
+        self.metrics.rows.clear()
 
     def kind_of(self, asked: Asked) -> BatchKind | None:
         """What a request asks for, if its body can be answered together with others; None if not."""
@@ -144,7 +147,7 @@ class Predictions:
         read: Sequence[Rows | Answer]
         if several is not None and all(rows.good for rows in several):
             self._count(several[0]._replace(last=len(several[0].whole), first=0), "labelled")
-            self._metrics.rows.labels("refused").inc(sum(len(rows.bad) for rows in several[1:]))
+            self.metrics.rows.labels("refused").inc(sum(len(rows.bad) for rows in several[1:]))
             read = several
         else:
             read = [_attempt(self.labelled, body, media) for body in bodies]
@@ -153,7 +156,7 @@ class Predictions:
         if plain:
             whole = plain[0].whole
             alike = all(one.whole is whole for one in plain) and sum(one.good for one in plain) == len(whole)
-            shared = _attempt(self._service.learn, whole if alike else concat([one.chunk for one in plain]))
+            shared = _attempt(self.service.learn, whole if alike else concat([one.chunk for one in plain]))
         # the record of each, or why there is none; and where the rows begin in it
         acks, begins, at = list[Future[Ack] | Answer](), list[int](), 0
         for one, key in pairs:
@@ -161,7 +164,7 @@ class Predictions:
             if isinstance(one, Answer):
                 acks.append(one)
             elif key:
-                acks.append(_attempt(self._service.learn, one.chunk, key))
+                acks.append(_attempt(self.service.learn, one.chunk, key))
             else:
                 acks.append(shared)
                 at += one.good
@@ -182,15 +185,15 @@ class Predictions:
             return self._predict_each(bodies, kind)
         answers.check(kind.output)
         whole = several[0].whole
-        margins = self._service.margins(whole, model)
+        margins = self.service.margins(whole, model)
         ids = [one for rows in several for one in rows.good_ids] if kind.ids else []
-        kept = _attempt(self._service.keep, ids, whole) if kind.ids else None
+        kept = _attempt(self.service.keep, ids, whole) if kind.ids else None
         written = [*map(_answer_rows, several, answers.together(several, margins, kind.output))]
 
         def json_answer() -> list[Answer] | Later:
             if isinstance(kept, Answer) or (kept and isinstance(_attempt(kept.result), Answer)):
                 return self._predict_each(bodies, kind)  # some may be taken
-            self._metrics.rows.labels("predicted").inc(len(whole))
+            self.metrics.rows.labels("predicted").inc(len(whole))
             return written
 
         return Later([kept], json_answer) if isinstance(kept, Future) else json_answer()
@@ -212,14 +215,14 @@ class Predictions:
         if not good:
             return [one for one in read if isinstance(one, Answer)]
         whole, place = several[0].whole if several else concat([one.chunk for one in good]), count()
-        done = _attempt(self._service.label, [one.ids for one in good], whole.labels, whole.weights)
+        done = _attempt(self.service.label, [one.ids for one in good], whole.labels, whole.weights)
         work = [one if isinstance(one, Answer) else done for one in read]
         return _later(read, work, lambda _, found: json_answer(found[next(place)]))
 
     def _count(self, rows: Rows, fate: str) -> None:
-        self._metrics.rows.labels(fate).inc(len(rows.chunk))
-        self._metrics.rows.labels("refused").inc(len(rows.bad))
-        self._metrics.ignored.inc(len(rows.unknown))
+        self.metrics.rows.labels(fate).inc(len(rows.chunk))
+        self.metrics.rows.labels("refused").inc(len(rows.bad))
+        self.metrics.ignored.inc(len(rows.unknown))
 
 
 def _attempt(work: Callable[..., T], *given: object) -> T | Answer:

@@ -147,7 +147,20 @@ class BlockReader:
         while self._file < len(self._names):
             with name_errors(self._names[self._file]):
                 if self._stream is None:
-                    self._open(buffer)
+                    name = self._names[self._file]
+                    watch = self._watches.open(self._file) if self._watches else None
+                    self._raw = RawFile(name, watch, self._streams.get(name))
+                    self._stream = open_stream(self._raw)
+                    self._offset, start, self._start = 0, self._start, 0
+                    if self._stream is self._raw and watch is None and self._raw.jump(start):
+                        self._offset = start
+                    # up to the start in the same blocks as before, so that those after it are the same too
+                    while self._offset < start:
+                        if self._fill(buffer) is None:
+                            raise EOFError("the file is shorter than before")
+                    if self._offset > start:
+                        changed = f"changed since it was first read (no line begins at byte {start:,})"
+                        raise DataError(f"{name}: {changed}")
                 block = self._fill(buffer, busy)
             if block is not None:
                 return block
@@ -167,21 +180,6 @@ class BlockReader:
         if self._stream is not None:
             self._stream.close()
             self._stream = None
-
-    def _open(self, buffer: TextBuffer) -> None:
-        name = self._names[self._file]
-        watch = self._watches.open(self._file) if self._watches else None
-        self._raw = RawFile(name, watch, self._streams.get(name))
-        self._stream = open_stream(self._raw)
-        self._offset, start, self._start = 0, self._start, 0
-        if self._stream is self._raw and watch is None and self._raw.jump(start):
-            self._offset = start
-        # read up to the start in the same blocks as before, so that the blocks after it are the same too
-        while self._offset < start:
-            if self._fill(buffer) is None:
-                raise EOFError("the file is shorter than before")
-        if self._offset > start:
-            raise DataError(f"{name}: changed since it was first read (no line begins at byte {start:,})")
 
     def _read(self, view: memoryview, busy: Callable[[], bool] | None) -> tuple[int, bool]:
         """Fill `view`, or with `busy` up to a pause; the bytes read, and whether the file has ended."""

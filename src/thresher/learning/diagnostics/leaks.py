@@ -53,7 +53,19 @@ def telling(source: Source, head: Objective, trained: SettledLayout | None) -> l
     layout = source.layout
     named = zip(layout.columns, layout.kinds, strict=True) if layout and source.has_cells else ()
     kinds = {name: kind for name, kind in named if kind in FEATURES}
-    chunk = _first(source, [*kinds], min(_ROWS, _CELLS // max(len(kinds), 1)))
+    # the first rows that count, with the cells of these columns; the source is left as it was
+    sliced, report, first = source.sliced, source.report, list[Chunk]()
+    source.sliced, left = [*kinds], min(_ROWS, _CELLS // max(len(kinds), 1))
+    try:
+        with closing(source.chunks()) as chunks:
+            for some in chunks:
+                first.append(some.counting().rows(0, left))
+                left -= len(first[-1])
+                if left <= 0:
+                    break
+    finally:
+        source.sliced, source.report = sliced, report
+    chunk = concat(first)
     order = np.random.default_rng(0).permutation(len(chunk))
     labels = [chunk.labels] if head.classifies else [chunk.labels, chunk.labels != 0]
     each = [np.unique(one, return_inverse=True, return_counts=True)[1:] for one in labels]
@@ -70,26 +82,10 @@ def telling(source: Source, head: Objective, trained: SettledLayout | None) -> l
     ]
     if kinds or not found:
         return [f"column {name}" for name in found]
-    report, keys = source.report, np.array(found, np.uint64)
+    keys = np.array(found, np.uint64)
     names = find_names(source, keys) if source.nameable else None
     source.report = report
     return feature_names(found, layout or trained, names)
-
-
-def _first(source: Source, columns: list[str], most: int) -> Chunk:
-    """The first rows that count, with the cells of some columns; the source is left as it was."""
-    before, report, found = source.sliced, source.report, list[Chunk]()
-    source.sliced, left = columns, most
-    try:
-        with closing(source.chunks()) as chunks:
-            for chunk in chunks:
-                found.append(chunk.counting().rows(0, left))
-                left -= len(found[-1])
-                if left <= 0:
-                    break
-    finally:
-        source.sliced, source.report = before, report
-    return concat(found)
 
 
 def _columns(chunk: Chunk, kinds: dict[str, str], missing: set[str]) -> Iterator[Column]:

@@ -34,7 +34,7 @@ from thresher.data.formats.tables.table_rows import (
 )
 from thresher.data.formats.tables.table_rows import OFFSET as OFFSET_CODE
 from thresher.data.labels import LISTED, Domain, hint_of_words
-from thresher.data.report import Noted, find_undecoded, noted, wrong_byte
+from thresher.data.report import find_undecoded, noted, wrong_byte
 from thresher.data.sources.reader import Parsed
 from thresher.data.text.numbers import NUMBER, OVERFLOW
 from thresher.data.text.sorting import room_for_sorting
@@ -134,17 +134,6 @@ def sound(batch: pa.RecordBatch, needed: list[str]) -> pa.RecordBatch:
     return batch
 
 
-def _not_utf8(batch: pa.RecordBatch, kinds: ColumnEncodings) -> Noted:
-    """The first row of a batch with text that is not UTF-8, and the number of such rows; empty if none."""
-    texts = [n for n, kind in zip(kinds.names, kinds.what, strict=True) if kind in (CATEGORICAL, TEXT, LIST)]
-    found = {name: wrong for name in texts if (wrong := rows_not_utf8(batch.column(name))).size}
-    if not found:
-        return ()
-    name = min(found, key=lambda one: int(found[one][0]))
-    count = np.unique(np.concatenate([*found.values()])).size
-    return (noted(name, int(found[name][0]) + 1, count),)
-
-
 class TableBlock(NamedTuple):
     """A batch of rows of a file."""
 
@@ -185,16 +174,21 @@ class BatchParser(TableParser):
             cell = cells(row)[kinds.names[code // line_status.OUTCOMES]]
             return bad_row(self._domain, kinds, cell, code, line(row), as_json(row))
 
-        noticed = ((what, name, line(at - 1), look) for what, name, at, look in _not_utf8(batch, kinds))
-        parsed = self._encode(batch, kinds, describe, as_json)
-        there, count = {name: batch.column(name) for name in batch.schema.names}, batch.num_rows
+        parsed, noticed = self._encode(batch, kinds, describe, as_json), [*kinds.noticed]
+        named = zip(kinds.names, kinds.what, strict=True)
+        texts = [name for name, kind in named if kind in (CATEGORICAL, TEXT, LIST)]
+        if wrong := {one: found for one in texts if (found := rows_not_utf8(batch.column(one))).size}:
+            name = min(wrong, key=lambda one: int(wrong[one][0]))  # the first row with text that is not UTF-8
+            count = np.unique(np.concatenate([*wrong.values()])).size
+            noticed.append(noted(name, line(int(wrong[name][0])), count))
+        there, height = {name: batch.column(name) for name in batch.schema.names}, batch.num_rows
         ids = _texts(there[kinds.ids]) if kinds.ids and kinds.ids in there else None
         sliced = self._reading.sliced
         return parsed._replace(
             excluded=0 if kept is None else block.passed + block.batch.num_rows - len(kept),
-            noticed=(*kinds.noticed, *noticed),
-            ids=kinds.marks.ids(there, count) if kinds.marks else ids,
-            cells=[_texts(dates_as_texts(there[one])) if one in there else [""] * count for one in sliced],
+            noticed=tuple(noticed),
+            ids=kinds.marks.ids(there, height) if kinds.marks else ids,
+            cells=[_texts(dates_as_texts(there[one])) if one in there else [""] * height for one in sliced],
         )
 
     def _encode(

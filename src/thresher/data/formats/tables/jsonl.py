@@ -168,7 +168,15 @@ def open_table(
         one_by_one = live and is_stream(name)
         there = [one for one in head.fields.names if one != ids]
         lacking = [] if one_by_one else columns.lacking_in_objects(used, there, name, new)
-        kinds = _kinds(used, _fitting(used, head, one_by_one), name, ids, lacking)
+        fields = list[pa.Field]()  # each with the first of its types that fits its kind in the layout
+        for field in head.fields:
+            kind = used.kind_of.get(field.name, "")
+            some = (one for one in head.values[field.name] if not _says_missing(one))
+            types = field.type, *map(_TYPES.get, dict.fromkeys(map(type, some)))
+            fit = [one for one in types if one is not None and fits(one, kind)]
+            # a stream says little at first: a type that does not fit is left open
+            fields.append(field.with_type(fit[0] if fit else pa.null() if one_by_one else field.type))
+        kinds = _kinds(used, fields, name, ids, lacking)
         files.append(with_filters(kinds, asked, None, name))
         if len(kinds.roles) * head.lines > max(_MOST_CELLS, _SPARSE * head.size):
             raise DataError(
@@ -211,21 +219,6 @@ def _kinds(
             roles[field.name] = NAMES if what == LIST else WORDS
     noticed = tuple((LACKING, one, 0, "") for one in lacking)
     return kinds._replace(noticed=noticed, roles=roles)
-
-
-def _fitting(layout: SettledLayout, head: _JsonHead, live: bool) -> pa.Schema:
-    """The first fields of a file, each with the first of its types that fits its kind in the layout.
-
-    If `live`, a type that does not fit is left open.
-    """
-    fields = list[pa.Field]()
-    for field in head.fields:
-        kind = layout.kind_of.get(field.name, "")
-        values = (one for one in head.values[field.name] if not _says_missing(one))
-        types = field.type, *map(_TYPES.get, dict.fromkeys(map(type, values)))
-        fit = [one for one in types if one is not None and fits(one, kind)]
-        fields.append(field.with_type(fit[0] if fit else pa.null() if live else field.type))
-    return pa.schema(fields)
 
 
 def _head_of(lines: Sequence[bytes], name: str, live: bool, ids: str, kept: Collection[str]) -> _JsonHead:
