@@ -125,9 +125,9 @@ ROOMS = ("text", "files", "features", "sources", "formats.lines", "formats.table
 # folder -> the most lines that its modules may have, those of code, and those of code that check, raise
 # or explain (tests/code_lines.py): who adds says in the same commit what goes, or raises one and says why
 SIZES = {
-    "all": Size(57_839, 29_192, 4_210),
+    "all": Size(57_841, 29_194, 4_211),
     "data": Size(16_868, 9_176, 1_050),
-    "learning": Size(13_288, 6_832, 1_643),
+    "learning": Size(13_290, 6_834, 1_644),
     "parts": Size(5_239, 2_073, 201),
     "engine": Size(4_729, 2_166, 116),
     "plans": Size(2_973, 1_545, 249),

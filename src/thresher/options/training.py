@@ -324,7 +324,7 @@ class _Strengths(kinds.Number):
         return penalties(value) if is_range(value) else super().take(value)
 
 
-_AMOUNT = kinds.Number("a number of at least 0", lambda number: 0 <= number < math.inf)
+_AMOUNT = kinds.Number("a finite number of at least 0", lambda number: 0 <= number < math.inf)
 
 
 class SolverOptions(TypedDict, total=False):

@@ -86,7 +86,7 @@ class Paths(Plan):
             given = Frontier.read(model_file.Contents.of(Path(given)), model_file.revive)
         if not isinstance(given, Frontier):
             raise TypeError(f"expected a frontier, not {type(given).__name__}")
-        if any(isinstance(one, LinearPredictor) for one in given.models):
+        if isinstance(given.model_, LinearPredictor):
             raise UsageError("a frontier that was loaded can only predict: give its file to go on with")
         if "choose" not in self.options.given:
             self.choice = given.choice

@@ -172,7 +172,7 @@ class SparseEstimator(BaseEstimator):
             lengths = matrix.indptr[learned.rows + 1] - matrix.indptr[learned.rows]
             new = self.passes == passes.AUTO and not (going_on or self._starts)
             solve = new and wide.may_be_wide(len(lengths), int(lengths.sum()))
-            patience = self.patience if self.early_stopping else 0
+            patience = int(self.patience) if self.early_stopping else 0
             ui = progress.ProgressLines(print) if self.verbose else progress.Ui()
             every = 0 if self.verbose else None
             plan = trainer.TrainingPlan(count, every, patience=patience, solve=solve)

@@ -540,7 +540,8 @@ def as_model(given: Any) -> Model | LinearPredictor:
     """The model itself, or the ``model_`` of an estimator or a search; TypeError for anything else."""
     found = given.model_ if hasattr(type(given), "model_") else given
     if not isinstance(found, Model | LinearPredictor):
-        several = ": give one of its .models" if isinstance(found, BasePredictor) else ""
+        one = ".of(value)" if getattr(found, "values", ()) else "one of its .models"
+        several = f": give {one}" if isinstance(found, BasePredictor) else ""
         raise TypeError(f"expected a model, not {type(given).__name__}{several}")
     return found
 

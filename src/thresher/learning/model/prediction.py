@@ -466,8 +466,9 @@ class BasePredictor:
         Args:
             top: return only this many rows.
 
-        Raises ImportError without pandas.
+        Raises ImportError without pandas, and ValueError for a wrong `top`.
         """
+        told = None if top is None else Option(Whole(1), name="top").take(top)
         try:
             import pandas as pd
         except ImportError as error:
@@ -476,7 +477,7 @@ class BasePredictor:
         from thresher.learning.inspection.feature_names import known_names
 
         predictor = self.predictor()
-        heaviest, names = predictor.heaviest(top), known_names(predictor)
+        heaviest, names = predictor.heaviest(told), known_names(predictor)
         keys = [key for key, _, _ in heaviest]
         columns: dict[str, Any] = {
             "feature": [names.get(key, str(key)) for key in keys],
