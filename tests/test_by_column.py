@@ -1,5 +1,6 @@
 """A model for each value of a column: each equals, bit for bit, one that was trained on its rows alone."""
 
+import shlex
 import warnings
 from functools import partial
 from pathlib import Path
@@ -170,6 +171,27 @@ def test_many_values_are_packed_in_a_file(tmp_path: Path) -> None:
     assert max(small) < 10_000, "bytes of keys and state"
 
 
+def test_the_command_leaves_passes_open_where_values_make_their_own(tmp_path: Path) -> None:
+    frame = table(4000, shops=["big"] * 20 + ["s1"])
+    frame.assign(day=[f"d{k % 40}" for k in range(4000)]).to_csv(tmp_path / "DATA", index=False)
+    for passes in ("auto", 2):
+        told = f"train DATA --format csv --by shop -m m --passes {passes}"
+        run(*told.split(), folder=tmp_path)
+        info = thresher.info(tmp_path / "m")
+        made = [one["examples"] / len(frame[frame["shop"] == one["model"]]) for one in info["each"][1:]]
+        assert (made[0] != made[1], f"--passes {passes} " in info["command"]) == (passes == "auto", True)
+        run(*shlex.split(info["command"])[1:], folder=tmp_path)
+        assert (tmp_path / "MODEL").read_bytes() == (tmp_path / "m").read_bytes()
+
+
+def test_a_mean_of_no_weights_is_not_no_weight() -> None:
+    frame = table(600, shops=["Ulm"] * 300 + [f"s{k}" for k in range(299)])
+    found = by(frame, ignore="day", passes=1)
+    assert found.nonzero == 0 < max(one.nonzero for one in found.models)
+    assert found.record is not None
+    assert not [one for one in found.record.warnings if "no feature has a weight" in one]
+
+
 def test_rows_of_many_values_are_learned_together(monkeypatch: pytest.MonkeyPatch) -> None:
     calls, learn = [0], Part.learn
 
@@ -209,7 +231,7 @@ def test_a_row_is_predicted_by_the_model_of_its_value(tmp_path: Path) -> None:
     for model in (found, tmp_path / "found"):
         with pytest.raises(DataError, match=r"models by shop, not one: .*of\(value\)"):
             thresher.export(model, "c")
-    with pytest.raises(TypeError, match=r"ModelsByValue: give one of its \.models"):
+    with pytest.raises(TypeError, match=r"ModelsByValue: give \.of\(value\)"):
         thresher.save(found, tmp_path / "one")
     for more in ([], ["--interval", 0.9]):
         status, _, said = run("weights", "found", *more, folder=tmp_path)

@@ -62,6 +62,7 @@ def test_the_best_of_a_frontier(judge: str, tmp_path: Path) -> None:
     assert found.number("best") == int(np.argmax(expected))
     found.save(tmp_path / "m")
     assert thresher.load(tmp_path / "m").number("best") == found.number("best")
+    assert f"judge {judge}" in " ".join(str(thresher.info(tmp_path / "m")).split())
     drawn = found.points[0].as_dict("l1")
     assert drawn[f"holdout_{judge}"] == found.points[0].figure
     assert "judge" not in drawn

@@ -250,6 +250,7 @@ def test_the_file(tmp_path: Path) -> None:
     for name in ("keys", "share", "mean", "low", "high", "sign_changes", "output"):
         assert getattr(again, name).tolist() == getattr(found, name).tolist()
     assert again.called == found.called
+    assert "have no names" not in str(thresher.info(tmp_path / "s"))
     assert again.table() == found.table()
     assert r"b\tc" in found.table()
     with pytest.raises(ValueError, match="a selection, not a model"):

@@ -21,6 +21,7 @@ from thresher.learning.model.model import Model
 from thresher.plans.stability import Selection
 
 CV = "cv train.svm --rule ft-ftrl --l1 0.05:2:3 --passes 1 --folds 4 -q"
+NO_NAMES = "features have no names: thresher select with --names finds those in the data"
 TABLE = "label,a,b\n" + "".join(f"{n % 2},{n % 7 + n % 2}.5,{'xyz'[n % 3]}\n" for n in range(30))
 
 
@@ -204,6 +205,10 @@ def test_it_writes_what_python_does(thresher: Thresher) -> None:
         "s: a selection, not a model: thresher train learns one (you asked for 1)"
         in thresher("choose s 1 -m m").err
     )
+    assert "a selection, whose names are found as it is made: run thresher select again with --names" in (
+        thresher("name s test.svm").err
+    )
+    assert thresher("info s").out.splitlines()[-1] == NO_NAMES
     kept = {*found.keys[found.kept].tolist()}
     rows = [line.split("\t") for line in Path("s.tsv").read_text().splitlines()]
     assert rows[0] == ["feature", "name", "kept", "share", "mean", "low", "high", "sign_changes"]
@@ -270,6 +275,13 @@ def test_names(thresher: Thresher) -> None:
     assert "kind                   selection" in ran.out
 
 
+def test_select_says_how_features_get_names(thresher: Thresher) -> None:
+    Path("t.csv").write_text("label,town\n" + "".join(f"{k % 2},{'ab'[k % 2]}\n" for k in range(400)))
+    for data, hints in (("t.csv", True), ("t.csv --names", False), ("train.svm", False)):
+        told = thresher.ok(f"select {data} --bags 4 --false 9 --passes 1 -m t").out
+        assert (NO_NAMES in told.splitlines(), "town=" in told) == (hints, "--names" in data)
+
+
 def test_info_lists_what_is_kept(thresher: Thresher) -> None:
     found = package.select("train.svm", rule="ftrl", l1=0.3, bags=4, false=400, nonzero=200)
     found.save("s t")
@@ -278,8 +290,8 @@ def test_info_lists_what_is_kept(thresher: Thresher) -> None:
     lines = thresher("info", "s t").out.splitlines()
     head = next(k for k, line in enumerate(lines) if line.startswith("feature "))
     assert [int(line.split()[0]) for line in lines[head + 1 : head + 21]] == found.keys[:20].tolist()
-    assert kept > 20 == len(lines) - head - 2
-    assert lines[-1] == f"... and {kept - 20:,} more: thresher info 's t' --table FILE.tsv writes all"
+    assert kept > 20 == len(lines) - head - 4
+    assert lines[-3] == f"... and {kept - 20:,} more: thresher info 's t' --table FILE.tsv writes all"
     assert "kept" not in lines[head].split()
 
 

@@ -123,6 +123,7 @@ def test_stopping_changes_nothing(number: int, options: str, thresher: Thresher)
     Path("e.checkpoint").write_bytes(kept[number - 1])
     stopped = thresher("info e.checkpoint")
     assert (stopped.status, "checkpoint of many models" in stopped.out) == (0, True)
+    assert thresher("info e.checkpoint --json").json["stopped"]["models"] == 3
     thresher.ok(f"{command.format('b.tsv')} --resume")
     assert Path("e").read_bytes() == Path("whole").read_bytes()
     assert not Path("e.checkpoint").exists()

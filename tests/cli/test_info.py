@@ -49,6 +49,11 @@ def test_effects_of_categories_need_names(thresher: Thresher, table: Path) -> No
     ):
         thresher.ok(f"train {data} -m m -q --passes 1")
         assert thresher("info m").out.splitlines()[-1] == f"the weights have no names{so}: {finds}"
+    thresher.ok("train t.csv --label y --weight w --by colour -m b -q --passes 1")
+    thresher.ok("boost t.csv --label y --weight w --l1 0.1 -m boosted -q")
+    thresher.ok(f"choose b {package.load('b').values[0]} -m one")
+    for alone in ("one", "boosted"):  # which have no effects, with names or without
+        assert thresher(f"info {alone}").out.splitlines()[-1] == f"the weights have no names: {finds}"
     thresher.ok("name m rcv1_small100.vw")
     assert "no names" not in thresher("info m").out
 

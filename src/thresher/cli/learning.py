@@ -232,7 +232,10 @@ def select(data: list[str], options: Options) -> None:
     reaches a threshold, from which at most --false false features are expected.
     """
     from thresher.learning.inspection import plots
+    from thresher.learning.inspection.feature_names import is_nameable
+    from thresher.options.messages import as_shown
     from thresher.plans.select import Selecting
+    from thresher.plans.stability import NO_NAMES
 
     with _prepare_run(Selecting, data, options) as (run, path):
         outcome = saving.finish(run, lambda: run.select().save(path), f"the selection is in {path}")
@@ -245,8 +248,10 @@ def select(data: list[str], options: Options) -> None:
             outcome.warnings += found.warnings
             figures = {**found.figures(), **output.figures_of_run(outcome), "model": str(path)}
             del figures["features_seen"]
-            rows = {"kept_features": found.kept_rows()}
-            output.show_run(figures, outcome, options, found.lines(), rows)
+            rows, lines = {"kept_features": found.kept_rows()}, found.lines()
+            if not options["names"] and is_nameable(run.trainer.models.models[0].predictor()):
+                lines.append(as_shown(NO_NAMES))
+            output.show_run(figures, outcome, options, lines, rows)
         check_strictly(outcome.warnings, options)
 
 

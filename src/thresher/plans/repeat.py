@@ -14,6 +14,7 @@ from thresher.learning.files.choice import LOSS
 from thresher.learning.files.model_file import header_of, needs_in
 from thresher.learning.model.model import Model
 from thresher.learning.model.recipe import Recipe, layout_of
+from thresher.learning.training.passes import AUTO
 from thresher.learning.training.record import passes_made
 from thresher.options.data import LayoutOptions, OnErrorOption, TableOptions
 from thresher.options.lanes import PathCommand
@@ -117,6 +118,7 @@ def remaking(
     said["judge"] = None if record["judge"] == LOSS else record["judge"]
     said["early_stop"] = record["patience"] or None
     said["passes"] = record["planned"] or passes_said(record["passes"], recipe, record["solved"])
+    said |= {"passes": AUTO} if record.get("varied") else {}
     old = "OLD" if number is None else chosen_of("OLD", number)
     said["continue_from"] = old if record["continued"] else None
     said["init"] = "INIT" if info["warm"] and not record["continued"] else None

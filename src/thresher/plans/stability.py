@@ -46,7 +46,7 @@ from thresher.learning.files.model_file import (
 from thresher.learning.inspection.formatting import tab_separated, table_of_rows
 from thresher.learning.model.model_set import ModelSet
 from thresher.learning.model.prediction import names_of
-from thresher.options.messages import mention
+from thresher.options.messages import mention, mention_command
 
 U64 = NDArray[np.uint64]
 F64 = NDArray[np.float64]
@@ -116,6 +116,12 @@ def most_selected(features: int, halves: int, false: float) -> int:
     """The largest number of features that a half may select so that there is a threshold."""
     able = math.isqrt(int(false * features / factor(1.0, halves // 2)))
     return max(min(able, int(_MOST * features)), 1)
+
+
+NO_NAMES = (
+    f"features have no names: {mention_command('select')} with {mention(names=True)} finds those in the data"
+)
+"""Said of a selection with features that have none"""
 
 
 @dataclass(frozen=True, eq=False)

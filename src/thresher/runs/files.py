@@ -29,7 +29,7 @@ from thresher.plans.budget import use_of
 from thresher.plans.frontier import picture
 from thresher.plans.models import Frontier, lane_lines
 from thresher.plans.repeat import Remaking, remaking
-from thresher.plans.stability import Selection
+from thresher.plans.stability import NO_NAMES, Selection
 
 _SHOWN = 50
 """maximum number of rows of a printed table"""
@@ -49,7 +49,8 @@ class ModelInfo(dict[str, Any]):
         """One line per figure, and tables."""
         if self["kind"] == "frontier":
             lanes, chosen = self["lanes"], self["chosen"]
-            shown = {"choice": self["choice"], "chosen": chosen, "rule": lanes[chosen]["spec"]}
+            shown = {"choice": self["choice"], "judge": self["judge"], "chosen": chosen}
+            shown["rule"] = lanes[chosen]["spec"]
             shown |= {"loss": self["loss"]} | _solver(self) | _describe_command(self)
             lines = [*lane_lines(lanes, self["penalty"], chosen), *figure_lines(shown)]
         else:
@@ -179,6 +180,9 @@ def name(
     `ModelFileError`, `DataError`, OSError.
     """
     before, found = stamp(path), model_file.Contents.of(path)
+    if model_file.SELECTION in found.run:
+        again = f"run {mention_command('select')} again with {mention(names=True)}"
+        raise DataError(f"{path}: a selection, whose names are found as it is made: {again}")
     if not found.there or model_file.TRAINING in found.run:
         found.chosen()
         raise DataError(f"{path}: a checkpoint: name the model once it is trained")
@@ -217,7 +221,8 @@ def _describe_selection(found: dict[str, Any]) -> list[str]:
     every = shell_or_python(f"{writes} writes all", "thresher.load(...).table() has all")
     rows = [{**one, "feature": str(one["feature"])} for one in figures.pop("kept_features")]
     unnamed = "" if any(one["name"] for one in rows) else "name"
-    return [*figure_lines(figures), *_table(rows, ("kept", unnamed), _FEATURES_SHOWN, every)]
+    table = _table(rows, ("kept", unnamed), _FEATURES_SHOWN, every)
+    return [*figure_lines(figures), *table, *(["", NO_NAMES] if not all(one["name"] for one in rows) else [])]
 
 
 def _table(
@@ -252,9 +257,9 @@ def _describe_model(found: dict[str, Any]) -> list[str]:
     if len(read) < len(found["columns"]):
         lines.append(f"{len(found['columns']) - len(read):,} columns were not read")
     lines += [*_table(groups, same), *_table(found["by_output"])]
-    if found["nameable"] and found["weights"]["named"] is None:
+    if found["nameable"] and found["weights"]["named"] is None and not found.get("stopped"):
         finder = shell_or_python("thresher name MODEL DATA", "thresher.name_features(model, data)")
-        kinds = {one["kind"] for one in read}
+        kinds = {one["kind"] for one in read if found["record"]}  # which holds the effects
         hidden = " and ".join(word for kind, word in _NAMED.items() if kind in kinds)
         so = f", so the effects of {hidden} are unknown" if hidden else ""
         lines += ["", f"the weights have no names{so}: {finder} finds them and their columns"]

@@ -103,8 +103,9 @@ class FrontierTable:
 
     def as_dict(self) -> dict[str, Any]:
         """The content in JSON, as users read it."""
+        own = {"chosen": self.chosen, "choice": self.choice, "penalty": self.penalty}
         lanes = [point.as_dict(self.penalty) for point in self.points]
-        return {"lanes": lanes, "chosen": self.chosen, "choice": self.choice, "penalty": self.penalty}
+        return {"lanes": lanes, **own, "judge": self.points[0].judge}
 
 
 def check_choice(text: object, choices: str = CHOICES) -> str:

@@ -71,7 +71,7 @@ def anatomy(path: str | Path, header: Header, tensors: Tensors) -> dict[str, Any
             training = read(TrainingState, header["training"], "training")
         best = training.scored[0].best(training.judge)[0] if [k for k, *_ in training.scored] == [0] else None
         stopped["stopped"] = {
-            **({"models": len(read(SavedSet, header[LANES], LANES)["recipes"])} if LANES in header else {}),
+            **({"models": len(read(SavedSet, header[LANES], LANES)["curves"])} if LANES in header else {}),
             "pass": training.position.number,
             "passes": training.passes if training.settled else AUTO,
             **{name: getattr(training, name) for name in ("replay", "patience", "judge", "order")},

@@ -307,7 +307,8 @@ class ModelSet:
             # warnings depend on the rows, their order and the recipe alone: not on hold-outs, on how the rows
             # are split into files, or on other models trained on the same reading
             own = seen.of_model(getattr(model, "curve", ()), model.tally, model.repeated)
-            found = troubles_of(Run(own, model, solved=solved is not None))
+            models = self.models if self.share.together else ()
+            found = troubles_of(Run(own, model, models=models, solved=solved is not None))
             warnings = tuple(as_stored(one.message) for one in found)
             model.record = replace(records(k), solved=solved, warnings=warnings)
         if self.share.together:

@@ -62,7 +62,7 @@ class Record:
     4
     """
 
-    UNSAID: ClassVar = ("topics", "effects")
+    UNSAID: ClassVar = ("topics", "effects", "varied")
 
     passes: int = 1
     """the number of passes that produced the weights"""
@@ -90,6 +90,8 @@ class Record:
     """the figure of the hold-out that told which pass was the best, if there was `patience`"""
     continued: int = 0
     """how often training went on with other data; counts of lines are sums, all else is of the last data"""
+    varied: bool = False
+    """whether the models by value made passes of their own, of which `passes` is the most"""
     topics: tuple[Extent, ...] = ()
     """what was read of topics last, in this training or before"""
     solved: Optimum | None = None
