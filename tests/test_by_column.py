@@ -317,11 +317,17 @@ def test_a_column_of_ids_is_told_of_early(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(bags, "FIRST_ROWS", 52)
     frame = table(80).assign(id=[f"u{k}" for k in range(80)])
     told = (
-        r"^nearly every row has a value of its own in column id, and each gets a model: .*\[values-as-ids\]$"
+        r"^nearly every row has a value of its own in column id \(models='by:id'\), and each gets a model: "
+        r"choose .*\[values-as-ids\]$"
     )
     with pytest.warns(TroubleWarning, match=told) as found:
         again = by(frame, "id", passes=2, ignore="id")
     assert sum("values-as-ids" in str(one.message) for one in found) == 1
+    assert [one.name for one in again.warnings].count("values-as-ids") == 1
+    with pytest.warns(TroubleWarning, match=told):
+        many = by(table(200).assign(id=[f"u{k}" for k in range(200)]), "id", passes=1)
+    names = {one.name for one in many.warnings}
+    assert "id-columns" not in names
     monkeypatch.setattr(ByColumn, "settle", lambda *_: pytest.fail("it was told before the end of the pass"))
     with pytest.warns(TroubleWarning, match=told), pytest.raises(pytest.fail.Exception):
         by(frame, "id", replay="1MB", ignore="id")
@@ -333,7 +339,10 @@ def test_a_column_of_ids_is_told_of_early(monkeypatch: pytest.MonkeyPatch) -> No
 
 @pytest.mark.usefixtures("plainly")
 def test_new_data_without_the_column_are_told_of(tmp_path: Path) -> None:
-    frame, told = table(), "no row has a value in column shop, so the model of all rows predicts each: add it"
+    frame, told = (
+        table(),
+        "no row has a value in column shop, so the model of all rows predicts each: fill it in",
+    )
     ignored, kept = by(frame, ignore="shop"), by(frame)
     rows = frame.drop(columns="shop")
     rows.to_csv(tmp_path / "rows.csv", index=False)

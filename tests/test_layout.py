@@ -125,16 +125,16 @@ ROOMS = ("text", "files", "features", "sources", "formats.lines", "formats.table
 # folder -> the most lines that its modules may have, those of code, and those of code that check, raise
 # or explain (tests/code_lines.py): who adds says in the same commit what goes, or raises one and says why
 SIZES = {
-    "all": Size(57_864, 29_210, 4_214),
-    "data": Size(16_868, 9_176, 1_050),
-    "learning": Size(13_295, 6_839, 1_644),
+    "all": Size(57_917, 29_238, 4_225),
+    "data": Size(16_883, 9_184, 1_051),
+    "learning": Size(13_319, 6_848, 1_647),
     "parts": Size(5_239, 2_073, 201),
     "engine": Size(4_729, 2_166, 116),
-    "plans": Size(2_981, 1_549, 249),
-    "serving": Size(2_648, 1_543, 163),
-    "options": Size(2_158, 957, 179),
+    "plans": Size(2_979, 1_547, 249),
+    "serving": Size(2_654, 1_548, 166),
+    "options": Size(2_162, 961, 179),
     "sklearn": Size(1_385, 705, 119),
-    "cli": Size(1_777, 801, 139),
+    "cli": Size(1_783, 805, 143),
     "cluster": Size(918, 504, 52),
     "river": Size(256, 81, 9),
     "reporting": Size(935, 564, 44),

@@ -18,7 +18,11 @@ from thresher.learning.files.model_file import ModelFileError, load_predictor
 USAGE = {
     "train train.svm -m m --rule ftr": "did you mean ftrl?",
     "export model --to javascript": "onnx or json, not 'javascript'; did you mean js?",
-    "train ab.csv -m m --by=": "--by: expected the name or position of a column, not ''",
+    "train ab.csv -m m --by=": "--by: expected the name of a column, not ''",
+    "train ab.csv -m m --where=": "--where: expected a condition, such as \"day < 20\", not ''",
+    "evaluate model ab.csv --where=": "--where: expected a condition, such as \"day < 20\", not ''",
+    "choose models -4 -m m": "no such option: -4; a value that begins with a dash comes after --",
+    "name model train.svm -m m": "no such option: -m; did you mean -o?",
     "train ab.csv -m m --group=": "--group: expected the name or position of a column, not ''",
     "train train.svm -m m --order random": "not 'random'; did you mean once?",
     "train train.svm -m m --l1 1_0": "--l1: expected a number, not '1_0'",

@@ -18,10 +18,13 @@ from tests.covering import covering
 from tests.data.reference import read_all, rows_of
 from tests.data.tables import Streamed
 from thresher.data import Chunk, DataError, open_source, table_source
+from thresher.data.files.streams import HEAD
 from thresher.data.formats.tables import arrow_files as tables_module
 from thresher.data.formats.tables.delimited import DelimitedParser, RowParser
 from thresher.data.formats.tables.where import conditions_in
 from thresher.data.layout import Layout
+from thresher.learning.diagnostics.column_findings import troubles_of_reading
+from thresher.options.messages import as_stored
 
 DAYS = [datetime.date(2024, 5, 1 + k // 20) for k in range(200)]
 SOURCES = ["data.parquet", "data.arrow", "memory"]
@@ -193,7 +196,7 @@ def test_filters_that_do_not_fit_the_columns(tmp_path: Path, where: str) -> None
 
 
 def test_a_filter_that_keeps_nothing_and_one_of_text(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"no examples .*excluded by --where 'n > 200'"):
+    with pytest.raises(DataError, match=r"no examples .*excluded by --where n > 200"):
         list(source_of("data.arrow", tmp_path, "n > 200").chunks())
     (tmp_path / "a.svm").write_text("1 1:2\n")
     with pytest.raises(DataError, match="svmlight has no columns: --where is only for tables"):
@@ -240,8 +243,22 @@ def test_lines_of_json(where: str, tmp_path: Path) -> None:
         assert ids == [str(k) for k in kept]
         assert [one.line for one in source.report.first_bad] == [51]
         assert (source.report.lines, source.report.blank) == (len(kept) + 2, 1)
-    with pytest.raises(DataError, match="excluded by --where 'n > 200'"):
-        list(open_source(path, where="n > 200", on_error="skip").chunks())
+    for never, more in {"n > 200": "", "cyti = 'Ulm'": "; no row has a value in column cyti"}.items():
+        with pytest.raises(DataError, match=rf"excluded by --where {never}\){more}; first: "):
+            list(open_source(path, where=never, on_error="skip").chunks())
+
+
+@pytest.mark.parametrize(("name", "lost"), [("cyti", True), ("o.y", True), ("late", False), ("city", False)])
+def test_a_column_that_a_filter_names_and_no_line_has(name: str, lost: bool, tmp_path: Path) -> None:
+    row, path = {"label": 1, "city": None, "o": {"x": 1}}, tmp_path / "a.jsonl"
+    lines = [json.dumps(one) + "\n" for one in (row, row | {"city": "Ulm", "late": 1})]
+    path.write_text(lines[0] * (HEAD // len(lines[0])) + lines[1])
+    source = open_source(path, where=f"{name} is null")
+    list(source.chunks())
+    found = [one for one in troubles_of_reading(source.report, source.layout) if one.name == "no-such-column"]
+    assert [as_stored(one.message).partition(": ")[0] for one in found] == (
+        [f"no row has a value in column {name} (--where {name} is null)"] if lost else []
+    )
 
 
 CELLS = {

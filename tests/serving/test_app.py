@@ -444,3 +444,16 @@ def test_an_ensemble_whose_models_scale_differently_is_not_explained(tmp_path: P
     ask = Asked(Service(tmp_path / "two.model"))
     told = ask("POST", "/predict?output=explain", b'{"size": 3}', content_type=JSON)
     assert (told.status, told.json["error"]) == (400, "the models of this ensemble scale columns differently")
+    by = thresher.ensemble(tmp_path / "rows.csv", models="by:size")
+    by.save(tmp_path / "by.model")
+    ask = Asked(Service(tmp_path / "by.model"))
+    told = ask("POST", "/predict?output=explain", b'{"size": 3}', content_type=JSON)
+    why = "each value of size has a model of its own"
+    expected = f"{why}: ask a server of one of them, which thresher choose takes out"
+    assert (told.status, told.json["error"]) == (400, expected)
+
+
+def test_rows_that_a_server_is_not_to_learn_are_not_counted(clicks: Path) -> None:
+    ask = Asked(Service(clicks))
+    assert ask("POST", "/learn", RED, content_type=JSON).status == 404
+    assert "thresher_rows_total{" not in ask("GET", "/metrics").body.decode()

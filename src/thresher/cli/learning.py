@@ -209,7 +209,7 @@ def tune(data: list[str], options: Options) -> None:
             "rule": chosen.rule,
             "rate": chosen.rate,
             "nonzero": model.nonzero,
-            "report_on": rows if options["holdout"] is None else str(options["holdout"]),
+            "report_on": rows if options["holdout"] in (None, "none") else str(options["holdout"]),
             **{f"report_{name}": value for name, value in found.report.items()},
             "command": search.command(data),
             "model": str(path),

@@ -127,8 +127,10 @@ def tell_reading(report: Report) -> None:
 
 
 def tell_warnings(warnings: Sequence[Finding]) -> None:
-    """Print one line per warning on standard error."""
-    for trouble in warnings:
+    """Print one line per warning that is not told yet on standard error."""
+    from thresher.learning.diagnostics.findings import untold
+
+    for trouble in untold(warnings):
         click.echo(one_line(f"warning: {trouble.message}"), err=True)
 
 

@@ -252,6 +252,8 @@ def _unknown_option(option: str, context: click.Context) -> str:
         return f"no such option: {option}; {_INSTEAD[option]}"
     if context.parent is None:
         return f"no such option: {option}; options come after the name of the command"
+    if option[1:].isdigit():
+        return f"no such option: {option}; a value that begins with a dash comes after --"
     arguments = context.meta.get(_ARGUMENTS, ())
     shown = [one for one in context.command.params if not getattr(one, "hidden", False)]
     names = [name for one in shown for name in (*one.opts, *one.secondary_opts) if name[:2] == "--"]
@@ -263,5 +265,7 @@ def _unknown_option(option: str, context: click.Context) -> str:
     if len(option) == 2:  # click reports -passes as -p
         whole = [one for one in arguments if one.startswith(option) and len(one) > 2]
         option = whole[0].partition("=")[0] if whole else option
+    if option == "-m" and any("-o" in one.opts for one in shown):
+        return "no such option: -m; did you mean -o?"
     near = [flags[name] for name in meant(option.lstrip("-"), flags)]
     return f"no such option: {option}" + (f"; did you mean {' or '.join(near)}?" if near else "")

@@ -65,8 +65,9 @@ LATE, NEW, LACKING, AWAITED, FOUND, HEADER = "late", "new", "lacking", "awaited"
 NOT_UTF8 = "not-utf8"
 """What reading can show of a column: a value in a column that is not known, so that it is ignored; a
 column that the model to start from did not have; a file without a column of the layout; a namespace that an
-interaction names; a value in a column, or a feature of a namespace, that was awaited; a line that repeats
-the header; lines that are not UTF-8, whose `kind` is their number and the byte in the first."""
+interaction names, or a column that a filter (its `kind`) does; a value in a column, or a feature of a
+namespace, that was awaited; a line that repeats the header; lines that are not UTF-8, whose `kind` is their
+number and the byte in the first."""
 
 
 class Noticed(NamedTuple):
@@ -118,6 +119,12 @@ class Report:
                 places[key(one)] = len(self.noticed)
                 self.noticed.append(one)
                 late += one.what == LATE
+
+    def never_met(self, filters: bool = False) -> list[Noticed]:
+        """What was awaited and no row has: namespaces, or columns of `filters`."""
+        there = {one.column for one in self.noticed if one.what == FOUND}
+        awaited = (one for one in self.noticed if one.what == AWAITED and bool(one.kind) == filters)
+        return [one for one in awaited if one.column not in there]
 
     def add(self, *counts: int, bad: Sequence[BadLine] = ()) -> None:
         """Add the counts of one block: its lines and, as far as there are any, the next fields."""

@@ -103,7 +103,7 @@ class WritingOptions(SyntaxOptions, total=False):
 
     where: Annotated[
         str,
-        Option(kinds.TEXT, "FILTER", default=""),
+        Option(kinds.FILTER, "FILTER", default=""),
         "Which rows of a table to read: COL = VALUE or another comparison, COL in "
         "(VALUE, ...), COL is null, COL is not null; join several with and; put strings and dates in single "
         "quotes.",

@@ -166,10 +166,10 @@ class Repeated(Kind):
         return [word for one in value for word in self.of.words(one)]
 
 
-def text(value: object, empty: bool = True) -> str:
+def text(value: object, empty: bool = True, wanted: str = "text") -> str:
     """A text, which may be `empty`. `WrongValueError`."""
     if not isinstance(value, str) or not (value or empty):
-        raise WrongValueError("text")
+        raise WrongValueError(wanted)
     return value
 
 
@@ -214,6 +214,10 @@ COLUMN = Text(column, lambda text: column(unquote(text)), in_list, columns=True)
 """A column: its name, in double quotes if it has a comma, or its number"""
 COLUMN_OR_NONE = Text(partial(column, empty=True), unquote, in_list, columns=True)
 """The same, or an empty text for none"""
+_column_name = partial(column, wanted="the name of a column")
+COLUMN_NAME = Text(_column_name, lambda text: _column_name(unquote(text)), in_list, columns=True)
+"""The name alone"""
+FILTER = Text(partial(text, empty=False, wanted='a condition, such as "day < 20"'))
 COLUMNS = Text(names, write=as_list, columns=True)
 """A list with commas between"""
 WORDS = Text(partial(names, wanted="texts"), write=as_list)

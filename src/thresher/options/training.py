@@ -270,7 +270,7 @@ class TrainCommand(ModelFile, RuleOption, LossOption, TrainOptions, TalkOptions,
     ]
     by: Annotated[
         str | None,
-        Option(kinds.COLUMN, "COL", face=SHELL),
+        Option(kinds.COLUMN_NAME, "COL", face=SHELL),
         "Train a model for each value of a column, such as a country or a shop, beside one of all rows, and "
         "write them to one file. Each row is predicted by the model of its value; values never seen, by "
         "that of all rows.",

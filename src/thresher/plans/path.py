@@ -59,8 +59,6 @@ class Paths(Plan):
     name, held, whose, varies = "path", 10, "the frontier", True
 
     def __init__(self, options: Options) -> None:
-        if isinstance(options["holdout"], str) and options["holdout"] == "none":
-            options, self.held = options.but(holdout=None), 0
         super().__init__(options)
         self.choice: str = options["choose"]
         """what is chosen: of a frontier that goes on, as before, unless it is asked for"""
@@ -123,7 +121,7 @@ class Paths(Plan):
         has gone on does so from the one that it was.
         """
         options, made = self.options, chosen.record or Record()
-        held = (options["holdout"] or "every-10th") if self.held else None
+        held = None if options["holdout"] == "none" else options["holdout"] or "every-10th"
         # a run that was resumed need not say again what it goes on from
         old, own = str(options["continue_from"] or "OLD"), dict[str, object]()
         if made.continued:

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from thresher.data.bodies import Rows
 from thresher.data.sources.reader import fill_gaps
 from thresher.learning.inspection import explanation
+from thresher.learning.model.ensemble import ModelsByValue
 from thresher.learning.model.prediction import BasePredictor
 from thresher.options.kinds import Whole, WrongValueError
 from thresher.serving.errors import RefusedError
@@ -50,6 +51,9 @@ class Answers:
         if output == "probability" and self.usual != output:
             why = "the loss of this model gives no probabilities"
             raise RefusedError(400, f"{why}: use output=margin or {self._model.head.label}")
+        if output == EXPLAIN and isinstance(self._model, ModelsByValue):
+            why = f"each value of {self._model.column} has a model of its own"
+            raise RefusedError(400, f"{why}: ask a server of one of them, which thresher choose takes out")
         if top and output != EXPLAIN:
             raise RefusedError(400, f"top is for output={EXPLAIN}")
         try:

@@ -283,9 +283,10 @@ class ParsedSource(Source):
         if self.layout.delimited_by and self.layout.header and only_blank and not self.where:
             return f"{where}: no examples, only a header"
         counts = f"blank or comment lines: {self.report.blank}, bad lines: {self.report.skipped}"
-        counts += f", the rest excluded by {mention(where=self.where)}" if self.where else ""
+        counts += f", the rest excluded by {mention('where')} {self.where}" if self.where else ""
         first = f"; first: {self._add_hint(self.report.first_bad[0])}" if self.report.first_bad else ""
-        return f"{where}: no examples ({counts}){first}"
+        never = "".join(f"; no row has a value in column {one.column}" for one in self.report.never_met(True))
+        return f"{where}: no examples ({counts}){never}{first}"
 
     def _add_hint(self, bad: BadLine) -> str:
         """The message about the first bad line, with a hint if it looks like another format.

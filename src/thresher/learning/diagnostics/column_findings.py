@@ -150,6 +150,10 @@ def troubles_of_reading(report: Report, layout: Any = None, goes_on: bool = Fals
             found.append(Finding("no-such-column", reason))
         elif not goes_on and (never := _no_namespace(report, layout)):
             found.append(Finding("no-such-column", never))
+        for one in report.never_met(filters=True)[:1]:
+            hint = kinds.column_meant(one.column, layout.columns)
+            reason = f"no row has a value in column {one.column} ({mention('where')} {one.kind}): {hint}"
+            found.append(Finding("no-such-column", reason))
     for one in _noticed(report, noticed.HEADER)[:1]:
         reason = f"the line {one.place} repeats the header, as in the middle of joined files"
         remedy = "such lines are skipped; remove them from the data"
@@ -218,9 +222,7 @@ def _late(found: Sequence[Noticed], layout: Any) -> str:
 
 def _no_namespace(report: Report, layout: Any) -> str | None:
     """A namespace that options name and no row has."""
-    found = {one.column for one in _noticed(report, noticed.FOUND)}
-    never = [one.column for one in _noticed(report, noticed.AWAITED) if one.column not in found]
-    if not never:
+    if not (never := [one.column for one in report.never_met()]):
         return None
     specs = [f"the interaction {one}" for one in layout.interact if never[0] in terms_of([one]).factors]
     of = specs[0] if specs else mention(text=as_list(never[:1]))

@@ -6,7 +6,7 @@ Here are those of hold-outs, folds and evaluation; `column_findings` and `run_fi
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -35,15 +35,24 @@ class Finding(NamedTuple):
     """one line"""
 
 
+class EarlyFinding(Finding):
+    """A finding that users were told of while the run went on."""
+
+
 class TroubleWarning(UserWarning):
     """Warning about trouble with the data or the run."""
 
 
 def warn(troubles: list[Finding]) -> list[Finding]:
-    """Emit a Python warning for each; return them as they are shown."""
-    for trouble in troubles:
+    """Emit a Python warning for each that is not told yet; return them as they are shown."""
+    for trouble in untold(troubles):
         warn_user(f"{printable(as_shown(trouble.message))} [{trouble.name}]", TroubleWarning)
     return [trouble._replace(message=as_shown(trouble.message)) for trouble in troubles]
+
+
+def untold(troubles: Sequence[Finding]) -> list[Finding]:
+    """Those that the run has not told of."""
+    return [one for one in troubles if not isinstance(one, EarlyFinding)]
 
 
 WEIGHTLESS = Finding(

@@ -130,7 +130,7 @@ def _look_for_values(column: str, source: Source, given: Iterator[Parsed], whole
         yield one
     lacks = any((one.what, one.column) == (LACKING, column) for one in source.report.noticed)
     if whole and rows > 1 and not found and not lacks:
-        reason = f"no row has a value in column {column}, so the model of all rows predicts each: add it"
+        reason = f"no row has a value in column {column}, so the model of all rows predicts each: fill it in"
         warn([Finding("missing-columns", reason)])
 
 

@@ -32,7 +32,7 @@ from thresher.data.source import Source
 from thresher.engine.index import GrowingIndex
 from thresher.engine.lookup import mix, resize, scatter
 from thresher.engine.sound import State, Tensors, check_tensor, require
-from thresher.learning.diagnostics.findings import Finding, warn
+from thresher.learning.diagnostics.findings import EarlyFinding, Finding, warn
 from thresher.learning.files import model_file
 from thresher.learning.files.choice import by_option, by_spec, column_of
 from thresher.learning.model.ensemble import DISJOINT, HALVES, POISSON, Ensemble, ModelsByValue
@@ -93,8 +93,9 @@ class ByColumn(Share):
         if len(self._values.known) > len(self.names):
             if first < FIRST_ROWS and (numbers[: FIRST_ROWS - first] == self._learned + IDS).any():
                 reason = f"nearly every row has a value of its own in column {self.column}"
-                remedy = f"choose a column whose values come again ({by_option(self.column)})"
-                warn([Finding("values-as-ids", f"{reason}, and each gets a model: {remedy}")])
+                reason = f"{reason} ({by_option(self.column)}), and each gets a model"
+                found = Finding("values-as-ids", f"{reason}: choose a column whose values come again")
+                self.found = [EarlyFinding(*one) for one in warn([found])]
             self._know([*self._values.known])
         if self.kept and first == sum(map(len, self._numbers)):
             self._numbers.append(numbers)  # new rows, which may come again

@@ -410,7 +410,10 @@ class ModelsByValue(Ensemble[M]):
         return self.models[0].features_seen
 
     def of(self, value: object) -> M:
-        """The model of a value, as `values` spells it; that of all rows for one that was never seen."""
+        """The model of a value, as `values` spells it; that of all rows for one that was never seen.
+
+        That of all rows has no value of its own: ``models[0]`` is it, whatever values there are.
+        """
         named = str(value)
         return self.models[self.values.index(named) + 1 if named in self.values else 0]
 

@@ -22,6 +22,7 @@ from thresher.data.layout import SettledLayout
 from thresher.data.source import Source
 from thresher.engine.lookup import resize
 from thresher.engine.sound import PackedSets, State, Tensors, beneath, check_tensor, pack, require, under
+from thresher.learning.diagnostics.findings import Finding
 from thresher.learning.diagnostics.run_findings import Run, troubles_of
 from thresher.learning.diagnostics.stream_statistics import StreamStatistics
 from thresher.learning.inspection.effects import keep_effects
@@ -149,6 +150,8 @@ class Share:
     """whether the models predict together: they are scored, kept and saved as one"""
     as_one: Callable[[list[Model]], Any]
     """makes one of the models, if they predict together"""
+    found: Sequence[Finding] = ()
+    """what the values by which rows are told apart have shown"""
     recorded = slice(None)
     """the parts whose models keep curves and records"""
     deviations: float = DEVIATIONS

@@ -64,13 +64,15 @@ _FINEST = 10**6
 
 
 def part_of(given: Any) -> HeldOutPart | None:
-    """Parse a share such as 0.2, ``20%`` or ``every-5th``, ``last:0.1`` or a condition.
+    """Parse a share such as 0.2, ``20%`` or ``every-5th``, ``last:0.1``, a condition or ``none``.
 
     None for anything else: a separate hold-out. ValueError for a share that is not between 0 and 1, and for a
     condition with an error.
 
     >>> part_of(0.2), part_of("40%"), part_of("every-5th"), part_of("test.svm")
     (5, Fraction(5, 2), 5, None)
+    >>> part_of("none")
+    0
     >>> part_of("last:10%"), part_of("last:500"), part_of("day >= 20")
     (LastRows(size=Fraction(1, 10)), LastRows(size=500), MatchingRows(condition='day >= 20'))
     """
@@ -98,6 +100,8 @@ def _share(given: Any) -> Fraction:
 def _part_in_words(given: str) -> HeldOutPart | None:
     """A hold-out that is no number. ValueError for what is probably meant as one, but is none."""
     option = f"{mention('holdout')} {given}"
+    if given == "none":
+        return 0
     if found := _EVERY.fullmatch(given):
         every = int(found[1])
         if not 2 <= every <= MOST_EVERY:

@@ -262,10 +262,12 @@ class Trainer:
         if best is not None:
             self.ui.warn(f"kept the model of pass {best}, the best of {passes} on the hold-out")
         self.models.end_passes()
+        found = self.models.share.found
         run = Run(
             self.state.seen,
             self.model,
-            columns=self._columns,
+            # a column of which more is said
+            columns=[one for one in self._columns if not found or one.name not in self.source.sliced],
             report=self._report,
             source=self.source,
             holdout=self.holdout,
@@ -276,7 +278,7 @@ class Trainer:
             solved=self.models.solution_of(self.model) is not None,
             ended=(self._number, self.repetition.passes) if self.cut_short else None,
         )
-        given, troubles = self.holdout.given, troubles_of(run)
+        given, troubles = self.holdout.given, [*found, *troubles_of(run)]
         if given is not None:
             troubles += [*troubles_of_reading(given.report), *lost_zeros(self.model, given)]
         troubles += [*self.holdout.troubles(run.classes, run.counts), *troubles_at_end(run)]

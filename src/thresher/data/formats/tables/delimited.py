@@ -57,7 +57,7 @@ from thresher.data.formats.tables.table_rows import OFFSET as OFFSET_CODE
 from thresher.data.formats.tables.text_rows import Cells
 from thresher.data.labels import LISTED, hint_of_words
 from thresher.data.layout import AnyLayout, SettledLayout, has_columns, known_columns
-from thresher.data.report import HEADER, LATE, lines_not_utf8
+from thresher.data.report import AWAITED, FOUND, HEADER, LATE, lines_not_utf8
 from thresher.data.sources.reader import Parsed, Reading, RowsAsked
 from thresher.data.text.numbers import NUMBER, OVERFLOW, means_missing
 from thresher.data.text.sorting import FEW, room_for_sorting
@@ -315,13 +315,13 @@ class RowParser(TableParser, ABC):
             state[[line_status.LINES, line_status.BLANKS]] += 1
             before = not line.removesuffix(b"\r")
         state[line_status.AT] = begin
-        block, excluded, cells = self._read_beside(block, begin, kinds)
+        block, excluded, met, cells = self._read_beside(block, begin, kinds)
         parsed, noticed = self._parse_rows(block, state, kinds)
         tally, marks = parsed.tally, kinds.marks
         return parsed._replace(
             tally=tally._replace(lines=tally.lines - excluded, blank=tally.blank - excluded),
             excluded=excluded,
-            noticed=(*kinds.noticed, *noticed),
+            noticed=(*kinds.noticed, *met, *noticed),
             ids=marks.ids(cells, len(cells[marks.columns[0]])) if marks else cells.get(kinds.ids),
             cells=[cells[name] for name in self._reading.sliced],
         )
@@ -338,10 +338,13 @@ class RowParser(TableParser, ABC):
 
     def _read_beside(
         self, block: Block, begin: int, kinds: ColumnEncodings
-    ) -> tuple[Block, int, dict[str, list[str]]]:
-        """The side columns of the rows that a filter leaves, with blank lines for the others, so many."""
+    ) -> tuple[Block, int, list[tuple[str, str, int, str]], dict[str, list[str]]]:
+        """The side columns of the rows that a filter leaves, with blank lines for the others, so many.
+
+        Also which columns of the filter that were awaited have a value in any row.
+        """
         if not (names := kinds.side_columns(self._reading.sliced)):
-            return block, 0, {}
+            return block, 0, [], {}
         whole = block.text[begin : block.size]
         starts = np.append(0, np.flatnonzero(whole == _NEWLINE) + 1)
         read, cells = self._reader(kinds, names), np.full((len(starts) - 1, len(names)), "", object)
@@ -352,10 +355,12 @@ class RowParser(TableParser, ABC):
             is_row[k] = row is not None
             if row is not None:
                 cells[k], is_sound[k] = row
-        excluded = np.zeros(0, np.int64)
+        excluded, met = np.zeros(0, np.int64), list[tuple[str, str, int, str]]()
         if kinds.where:
             sound = np.flatnonzero(is_row & is_sound)
             tested = {name: cells[sound, c].tolist() for c, name in enumerate(names)}
+            awaited = (name for what, name, *_ in kinds.noticed if what == AWAITED)
+            met = [(FOUND, name, 0, "") for name in awaited if any(tested[name])]
             excluded = np.delete(sound, kinds.where.rows(tested, len(sound)))
             is_row[excluded], lines = False, whole.tobytes().split(b"\n")
             for k in excluded.tolist():
@@ -365,7 +370,7 @@ class RowParser(TableParser, ABC):
             text[begin : begin + len(left)] = np.frombuffer(left, np.uint8)
             block = block._replace(text=text, size=begin + len(left))
             names = kinds._replace(where=None).side_columns(self._reading.sliced)
-        return block, len(excluded), {name: cells[is_row, c].tolist() for c, name in enumerate(names)}
+        return block, len(excluded), met, {name: cells[is_row, c].tolist() for c, name in enumerate(names)}
 
     def read_plain(
         self,

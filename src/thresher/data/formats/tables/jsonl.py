@@ -53,7 +53,7 @@ from thresher.data.formats.tables.text_rows import Cells
 from thresher.data.formats.tables.where import with_filters
 from thresher.data.labels import LISTED
 from thresher.data.layout import AnyLayout, Extension, SettledLayout, has_columns, known_columns
-from thresher.data.report import FOUND, LACKING, LATE, MOST_LATE, TO_UTF8, find_undecoded, wrong_byte
+from thresher.data.report import AWAITED, FOUND, LACKING, LATE, MOST_LATE, TO_UTF8, find_undecoded, wrong_byte
 from thresher.data.sources.reader import Parsed, Reading, RowsAsked
 from thresher.data.text.numbers import means_missing
 from thresher.data.text.spelling import respell
@@ -176,8 +176,10 @@ def open_table(
             fit = [one for one in types if one is not None and fits(one, kind)]
             # a stream says little at first: a type that does not fit is left open
             fields.append(field.with_type(fit[0] if fit else pa.null() if one_by_one else field.type))
-        kinds = _kinds(used, fields, name, ids, lacking)
-        files.append(with_filters(kinds, asked, None, name))
+        kinds = with_filters(_kinds(used, fields, name, ids, lacking), asked, None, name)
+        awaited = [one for one in (kinds.where.columns if kinds.where else ()) if one not in used.columns]
+        noticed = tuple((AWAITED, one, 0, asked.where) for one in awaited)
+        files.append(kinds._replace(noticed=kinds.noticed + noticed))
         if len(kinds.roles) * head.lines > max(_MOST_CELLS, _SPARSE * head.size):
             raise DataError(
                 f"{name}: {len(kinds.roles):,} columns in its first {head.lines:,} lines, most without a"
