@@ -13,7 +13,7 @@ import pytest
 import thresher as package
 from tests.cli.conftest import ROWS, Thresher
 from tests.plain import not_compiled
-from tests.stopping import full_disk
+from tests.stopping import full_disk, once_learned, stopping
 from thresher import Chunk, Model, load
 from thresher.learning.files import model_file
 from thresher.options.option import command
@@ -52,6 +52,9 @@ def test_effects_of_categories_need_names(thresher: Thresher, table: Path) -> No
     thresher.ok("train t.csv --label y --weight w --by colour -m b -q --passes 1")
     thresher.ok("boost t.csv --label y --weight w --l1 0.1 -m boosted -q")
     thresher.ok(f"choose b {package.load('b').values[0]} -m one")
+    with stopping(once_learned(40)):
+        thresher("train t.csv --label y --weight w --by colour -m s -q --passes 1 --checkpoint-every 10")
+    assert "no names" not in thresher.ok("info s.checkpoint").out  # which `name` does not take
     for alone in ("one", "boosted"):  # which have no effects, with names or without
         assert thresher(f"info {alone}").out.splitlines()[-1] == f"the weights have no names: {finds}"
     thresher.ok("name m rcv1_small100.vw")
