@@ -43,6 +43,7 @@ def test_data_in_memory_and_what_is_held_out() -> None:
     none = thresher.path((X, y), holdout="none", l1="1:2:2", passes=1)
     assert none.points[0].holdout is None
     assert none.models[0].examples == 150
+    assert thresher.train((X, y), holdout="none", passes=1).examples == 150
     assert none.number() == min((0, 1), key=lambda k: none.points[k].loss)
     with pytest.raises(ValueError, match="1se needs the losses of held-out rows, two or more"):
         none.number("1se")

@@ -150,10 +150,10 @@ def troubles_of_reading(report: Report, layout: Any = None, goes_on: bool = Fals
             found.append(Finding("no-such-column", reason))
         elif not goes_on and (never := _no_namespace(report, layout)):
             found.append(Finding("no-such-column", never))
-        for one in report.never_met(filters=True)[:1]:
-            hint = kinds.column_meant(one.column, layout.columns)
-            reason = f"no row has a value in column {one.column} ({mention('where')} {one.kind}): {hint}"
-            found.append(Finding("no-such-column", reason))
+    for one in report.never_met(filters=True)[:1]:
+        hint = kinds.column_meant(one.column, layout.columns) if layout else "check the name"
+        reason = f"no row has a value in column {one.column} ({mention('where')} {one.kind}): {hint}"
+        found.append(Finding("no-such-column", reason))
     for one in _noticed(report, noticed.HEADER)[:1]:
         reason = f"the line {one.place} repeats the header, as in the middle of joined files"
         remedy = "such lines are skipped; remove them from the data"
