@@ -544,7 +544,7 @@ class Trainer:
             order=self.order.spec,
             holdout=as_text(self.holdout.every),
             where=self.source.where,
-            varied=len(np.unique(self.models.share.own_passes)) > 1,
+            varied=bool(np.diff(self.models.share.own_passes).any()),
             topics=self.state.topics,
             **counts,
         ).after(self.state.earlier)
