@@ -125,8 +125,8 @@ ROOMS = ("text", "files", "features", "sources", "formats.lines", "formats.table
 # folder -> the most lines that its modules may have, those of code, and those of code that check, raise
 # or explain (tests/code_lines.py): who adds says in the same commit what goes, or raises one and says why
 SIZES = {
-    "all": Size(57_917, 29_238, 4_225),
-    "data": Size(16_883, 9_184, 1_051),
+    "all": Size(57_917, 29_249, 4_225),
+    "data": Size(16_883, 9_195, 1_051),
     "learning": Size(13_319, 6_848, 1_647),
     "parts": Size(5_239, 2_073, 201),
     "engine": Size(4_729, 2_166, 116),

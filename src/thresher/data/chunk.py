@@ -165,9 +165,9 @@ class Chunk:
     def with_features(
         self, indptr: NDArray[np.int64], keys: NDArray[np.uint64], values: NDArray[np.float32]
     ) -> Chunk:
-        """These examples with other features, without rests: a tenth of the time of `replace`."""
-        beside = self.place, self.after, self.targets, self.groups, self.cells, self.offsets
-        return Chunk(indptr, keys, values, self.labels, self.weights, *beside)
+        """These examples with other features, without rests, in half the time of `replace`."""
+        others = self.place, self.after, self.targets, self.groups, self.cells, self.offsets
+        return Chunk(indptr, keys, values, self.labels, self.weights, *others)
 
     def pieces(self, most: int, rows: int | None = None) -> Iterator[Chunk]:
         """The rows in order, in chunks of at most `most` stored values, or of one row that has more.

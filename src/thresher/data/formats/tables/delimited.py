@@ -300,6 +300,21 @@ class _Decoded(dict[bytes, str]):
         return text
 
 
+class SideCells(NamedTuple):
+    """Cells of lines that are wanted beside their features."""
+
+    kinds: ColumnEncodings
+    names: Sequence[str]
+    """of the columns"""
+    text: NDArray[np.uint8]
+    starts: NDArray[np.int64]
+    """where each line of `text` starts, and where the last ends"""
+    cells: NDArray[np.object_]
+    """(lines, columns) texts, as far as they are read; empty where there is none"""
+    is_sound: NDArray[np.bool_]
+    """(lines,) as in `TextRow`"""
+
+
 class RowParser(TableParser, ABC):
     """Parses blocks of lines whose rows have cells into chunks; formats say where cells are."""
 
@@ -349,7 +364,7 @@ class RowParser(TableParser, ABC):
         starts = np.append(0, np.flatnonzero(whole == _NEWLINE) + 1)
         read, cells = self._reader(kinds, names), np.full((len(starts) - 1, len(names)), "", object)
         is_row, is_sound = np.ones((2, len(cells)), bool)
-        odd = self.read_plain(kinds, names, whole, starts, cells, is_sound)
+        odd = self.read_plain(SideCells(kinds, names, whole, starts, cells, is_sound))
         for k in np.flatnonzero(odd).tolist():
             row = read(whole[starts[k] : starts[k + 1] - 1].tobytes())
             is_row[k] = row is not None
@@ -372,17 +387,9 @@ class RowParser(TableParser, ABC):
             names = kinds._replace(where=None).side_columns(self._reading.sliced)
         return block, len(excluded), met, {name: cells[is_row, c].tolist() for c, name in enumerate(names)}
 
-    def read_plain(
-        self,
-        kinds: ColumnEncodings,
-        names: Sequence[str],
-        text: NDArray[np.uint8],
-        starts: NDArray[np.int64],
-        cells: NDArray[np.object_],
-        is_sound: NDArray[np.bool_],
-    ) -> NDArray[np.bool_]:
-        """Read the cells of plain lines at once; which lines, from `starts` on, are others: here, all."""
-        return np.ones(len(cells), np.bool_)
+    def read_plain(self, side: SideCells) -> NDArray[np.bool_]:
+        """Read the cells of plain lines together. Return which lines must be read one by one: here, all."""
+        return np.ones(len(side.cells), np.bool_)
 
     def _spare(self, block: Block, kinds: ColumnEncodings) -> int:
         """Entries besides one for each byte of a block that must be free for its rows."""
@@ -503,16 +510,9 @@ class DelimitedParser(RowParser):
 
         return read
 
-    def read_plain(
-        self,
-        kinds: ColumnEncodings,
-        names: Sequence[str],
-        text: NDArray[np.uint8],
-        starts: NDArray[np.int64],
-        cells: NDArray[np.object_],
-        is_sound: NDArray[np.bool_],
-    ) -> NDArray[np.bool_]:
-        """As in `RowParser`; others have quotes, NULs or long cells, are blank, or perhaps a header."""
+    def read_plain(self, side: SideCells) -> NDArray[np.bool_]:
+        """As in `RowParser`: those with quotes, NULs or long cells, blank ones, and what may be a header."""
+        kinds, names, text, starts, cells, is_sound = side
         delimiter, begins, ends = self._dialect.delimiter[0], starts[:-1], starts[1:] - 1
         ends = ends - ((ends > begins) & (text[ends - 1] == _RETURN))
         others = np.flatnonzero((text == 0) | (text == _QUOTE))
